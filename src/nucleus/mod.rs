@@ -1,0 +1,38 @@
+//! The nucleus: the fewest tokens, taken in order, whose mass reaches the
+//! cutoff. `full_sort` says what that means; `bucket` sorts fewer tokens.
+
+pub(crate) mod bucket;
+pub(crate) mod full_sort;
+
+use crate::order::SampleProb;
+
+/// The head of the order that the nucleus was taken from.
+pub(crate) struct Nucleus {
+    /// Tokens in order: at least one, the nucleus and what was sorted beside it.
+    pub(crate) order: Vec<SampleProb>,
+    /// How many of them make the nucleus. 0 when the cutoff is NaN.
+    pub(crate) len: usize,
+    /// Their mass.
+    pub(crate) kept: f64,
+    /// The cutoff was reached.
+    pub(crate) reached: bool,
+}
+
+impl Nucleus {
+    /// Walks `order` until the mass reaches `cutoff`. `!(kept < cutoff)`, so
+    /// that a NaN cutoff ends the walk at once.
+    pub(crate) fn walk(order: Vec<SampleProb>, cutoff: f64) -> Self {
+        let mut kept = 0.0;
+        let mut len = 0;
+        while kept < cutoff && len < order.len() {
+            kept += f64::from(order[len].p);
+            len += 1;
+        }
+        Nucleus {
+            order,
+            len,
+            kept,
+            reached: !matches!(kept.partial_cmp(&cutoff), Some(std::cmp::Ordering::Less)),
+        }
+    }
+}
