@@ -14,7 +14,7 @@ use crate::sample;
 ///
 /// # Safety
 ///
-/// `a` and `b` point to a readable `SampleProb` each.
+/// `a` and `b` must each point to a readable `SampleProb`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sample_prob_desc(a: *const c_void, b: *const c_void) -> c_int {
     // SAFETY: the caller's promise, stated above.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn sample_prob_desc(a: *const c_void, b: *const c_void) ->
 ///
 /// # Safety
 ///
-/// `lo` points to `V` readable floats, aligned to 4 bytes.
+/// `lo` must point to `V` readable floats, aligned to 4 bytes.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "the C header's name")]
 pub unsafe extern "C" fn serve_sample(
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn serve_sample(
 ///
 /// # Safety
 ///
-/// `lo` points to `V` readable floats, aligned to 4 bytes.
+/// `lo` must point to `V` readable floats, aligned to 4 bytes.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "the C header's name")]
 pub unsafe extern "C" fn serve_sample_sorted(
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn serve_sample_sorted(
 ///
 /// # Safety
 ///
-/// `x` points to `n` readable floats, aligned to 4 bytes.
+/// `x` must point to `n` readable floats, aligned to 4 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn argmax_first(x: *const c_float, n: c_int) -> c_int {
     let Ok(len @ 2..) = usize::try_from(n) else {
