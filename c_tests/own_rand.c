@@ -46,6 +46,7 @@ static void check_draws(void)
     static const float one[] = {-3.0f};
     static const float flat[] = {0.0f, 0.0f, 0.0f, 0.0f};
     static const float with_nan[] = {1.0f, NAN, 3.0f, 2.0f};
+    static const float last_nan[] = {1.0f, 3.0f, 2.0f, NAN};
     static const float with_infinity[] = {0.0f, INFINITY, 1.0f};
     static const float masked[] = {-INFINITY, -INFINITY, 2.0f, -INFINITY};
     static const float all_masked[] = {-INFINITY, -INFINITY};
@@ -62,6 +63,7 @@ static void check_draws(void)
     expect_both("V = 1, top_p 1", one, 1, 0.7f, 1.0f, 0, 0);
     expect_both("one token unmasked", masked, 4, 0.7f, 0.9f, RAND_MAX, 2);
     expect_both("a NaN logit", with_nan, 4, 0.7f, 0.9f, RAND_MAX, 2);
+    expect_both("a NaN logit at the end", last_nan, 4, 0.7f, 0.9f, RAND_MAX, 1);
     expect_both("an infinite logit", with_infinity, 3, 1.0f, 0.9f, 0, 0);
     expect_both("everything masked", all_masked, 2, 1.0f, 0.9f, RAND_MAX, 0);
     expect_both("temperature NaN", flat, 4, NAN, 0.9f, RAND_MAX, 0);
