@@ -1,0 +1,119 @@
+# The C world's targets over cargo. `make help` lists them.
+
+CC ?= cc
+CFLAGS ?= -O2
+CARGO ?= cargo
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+# Cargo may have been told another folder, or another target than the host.
+override CARGO_TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+TARGET_DIR := $(CARGO_TARGET_DIR)
+RELEASE_DIR = $(TARGET_DIR)$(if $(CARGO_BUILD_TARGET),/$(CARGO_BUILD_TARGET))/release
+
+# Where the libraries that `make all` built are: cargo's own folder is also
+# written to by `cargo build`, without LTO.
+LIB_DIR = $(TARGET_DIR)/lib
+SONAME = libcolibri_sampler.so.0
+
+Q = $(if $(filter 1,$(V)),,@)
+QUIET = $(if $(filter 1,$(V)),,--quiet)
+
+export CC CXX CARGO CARGO_TARGET_DIR V
+# For the C programs of c_tests alone: build.rs compiles the oracles, and those
+# must not change with an -Ofast.
+unexport CFLAGS
+C_TESTS = CFLAGS='$(CFLAGS)' c_tests
+
+.DEFAULT_GOAL := all
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+	@echo 'V=1 shows every command. CC, CFLAGS, CARGO_TARGET_DIR are respected.'
+
+# One cargo call with these two crate types only: with an rlib among them LTO
+# would silently be off. Programs look for the shared library by its SONAME.
+all: ## both libraries, in target/lib (the headers are in include/)
+	$(Q)$(CARGO) rustc $(QUIET) --release --lib --crate-type cdylib,staticlib
+	$(Q)mkdir -p "$(LIB_DIR)"
+	$(Q)cp "$(RELEASE_DIR)/libcolibri_sampler.a" "$(RELEASE_DIR)/libcolibri_sampler.so" "$(LIB_DIR)/"
+	$(Q)ln -sf libcolibri_sampler.so "$(LIB_DIR)/$(SONAME)"
+
+headers: ## include/ anew from the Rust source
+	$(Q)UPDATE_HEADERS=1 $(CARGO) test $(QUIET) --test headers
+
+vendor: ## the original's files out of a git clone: COLIBRI=PATH
+	$(if $(COLIBRI),,$(error say where the clone of Colibri is: make vendor COLIBRI=PATH))
+	$(Q)vendor/fetch.sh "$(COLIBRI)"
+
+# Under the tests' profile, whose dependencies `make check` shares.
+replay: ## draws compared with the C code, as a table; ARGS='FILE --vocab V ...'
+	$(Q)scripts/need.sh libclang
+	$(Q)$(CARGO) run $(QUIET) --profile test --example replay -- $(ARGS)
+
+clean: ## away with everything built
+	$(Q)$(CARGO) clean $(QUIET)
+
+# Every step of `make check`, in order; each is a target check-STEP of its own.
+CHECKS = format lint docs build headers tests symbols exits c valgrind vendor upstream replay
+
+check: ## everything that CI runs
+	+@MAKE="$(MAKE)" scripts/check.sh "$(TARGET_DIR)/check" $(CHECKS)
+
+check-format:
+	$(Q)scripts/need.sh rustfmt
+	$(Q)$(CARGO) fmt --check
+
+# Without the oracles too: code that only they use must not hide in a warning.
+check-lint:
+	$(Q)scripts/need.sh clippy libclang
+	$(Q)$(CARGO) clippy $(QUIET) --lib -- -D warnings
+	$(Q)$(CARGO) clippy $(QUIET) --all-targets -- -D warnings
+
+check-docs:
+	$(Q)RUSTDOCFLAGS='-D warnings' $(CARGO) doc $(QUIET) --no-deps
+
+check-build: all
+	@cd "$(LIB_DIR)" && du -Lk libcolibri_sampler.so libcolibri_sampler.a | \
+		awk '{ printf "%s%s %d KB", (NR > 1 ? ", " : ""), $$2, $$1 } END { print "" }'
+
+check-headers:
+	$(Q)scripts/need.sh libclang
+	$(Q)$(CARGO) test $(QUIET) --test headers >&2
+	$(Q)scripts/need.sh g++ -- c_tests/check_headers.sh include
+
+check-tests:
+	$(Q)scripts/need.sh libclang
+	$(Q)scripts/tests.sh
+
+check-symbols: all
+	$(Q)$(C_TESTS)/check_symbols.sh "$(LIB_DIR)/libcolibri_sampler.so" include
+
+check-exits: all
+	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
+	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/own_rand.c tests/cases/fallback_683.txt
+
+check-c: all ## the C regression, linked statically and dynamically
+	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/regression.c
+
+# valgrind knows no AVX-512: the C side is built for the baseline, whatever
+# CFLAGS say. A smaller vocabulary, since it is some 50 times slower.
+VALGRIND = valgrind -q --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all --error-exitcode=99
+VALGRIND_VOCAB = 3000
+
+check-valgrind: all
+	$(Q)CFLAGS='-O1 -g' RUNNER='$(VALGRIND)' scripts/need.sh valgrind -- \
+		c_tests/check_program.sh "$(LIB_DIR)" include c_tests/regression.c $(VALGRIND_VOCAB)
+
+check-vendor: all
+	$(Q)$(C_TESTS)/check_vendor.sh "$(LIB_DIR)" include
+
+check-upstream: all ## the original's own test against the library, if it is in vendor/
+	$(Q)$(C_TESTS)/check_upstream.sh "$(LIB_DIR)" include vendor
+
+check-replay:
+	$(Q)scripts/need.sh libclang
+	$(Q)$(CARGO) run $(QUIET) --profile test --example replay >&2
+	$(Q)$(CARGO) run $(QUIET) --profile test --example replay | tail -n 5
+
+.PHONY: help all headers vendor replay clean check $(CHECKS:%=check-%)
