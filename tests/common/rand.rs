@@ -65,6 +65,11 @@ pub fn scripted<T>(raw: c_int, call: impl FnOnce() -> T) -> (T, usize) {
     (result, calls)
 }
 
+/// What the script gives, without a call.
+pub fn scripted_value() -> Option<c_int> {
+    SCRIPT.get().value
+}
+
 /// `count` raw values spread evenly over [0, RAND_MAX], both ends among them.
 pub fn spread(count: c_int) -> impl Iterator<Item = c_int> {
     let last = i64::from(count - 1);

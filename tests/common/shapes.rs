@@ -311,16 +311,31 @@ fn heavy_head(random: &mut Random, logits: &mut [f32]) {
     logits[token] = random.between(1.0, 40.0) as f32;
 }
 
-/// A head, a shelf and a deeper shelf whose sums meet a cutoff just below 1 by
-/// rounding alone.
+/// A head, a shelf in one exponent bucket, an empty bucket as the margin, and a
+/// deeper shelf whose mass is what a `top_p` of 0.99999994 leaves out at
+/// temperature 1, as near as floats can say it: now and then the buckets reach
+/// the cutoff and the sorted walk, rounding otherwise, does not. Needs some 300
+/// tokens; with fewer it is a shape like others.
 fn near_fallback(random: &mut Random, logits: &mut [f32]) {
-    let shelf = 4 + random.index(28);
-    let depth = random.between(15.5, 17.5) + (shelf as f64).ln();
-    for (i, logit) in logits.iter_mut().enumerate() {
-        let below = if i <= shelf { 0.0 } else { 2.0 };
-        *logit = -(depth + below + random.between(0.0, 0.8)) as f32;
+    let weight = |logit: f32| f64::from(logit).exp();
+    let shelf = (4 + random.index(28)).min(logits.len() - 1);
+    let (head, deep) = logits.split_at_mut(1 + shelf);
+    head[0] = 0.0;
+    for logit in &mut head[1..] {
+        *logit = -(LN_2 * random.between(30.01, 30.99)) as f32;
     }
-    logits[0] = 0.0;
+    let Some((last, deep)) = deep.split_last_mut() else {
+        return;
+    };
+    let kept: f64 = head.iter().copied().map(weight).sum();
+    let left_out = 2.0_f64.powi(-24);
+    let wanted = kept * left_out / (1.0 - left_out);
+    let each = wanted / (deep.len() + 1) as f64;
+    for logit in deep.iter_mut() {
+        *logit = (each * random.between(0.85, 1.15)).ln() as f32;
+    }
+    let rest = wanted - deep.iter().copied().map(weight).sum::<f64>();
+    *last = rest.max(each / 64.0).ln() as f32;
 }
 
 /// A broad top, nothing in between, and a broad floor.
