@@ -55,7 +55,7 @@ clean: ## away with everything built
 	$(Q)$(CARGO) clean $(QUIET)
 
 # Every step of `make check`, in order; each is a target check-STEP of its own.
-CHECKS = format lint docs build headers tests symbols exits c valgrind vendor upstream replay
+CHECKS = format lint docs build headers tests symbols exits linking c valgrind vendor upstream replay
 
 check: ## everything that CI runs
 	+@MAKE="$(MAKE)" scripts/check.sh "$(TARGET_DIR)/check" $(CHECKS)
@@ -92,6 +92,9 @@ check-symbols: all
 check-exits: all
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/own_rand.c tests/cases/fallback_683.txt
+
+check-linking: all
+	$(Q)scripts/linking.sh "$(TARGET_DIR)"
 
 check-c: all ## the C regression, linked statically and dynamically
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/regression.c
