@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 /// A family of vectors.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// By which [`find`] finds it.
     pub name: &'static str,
