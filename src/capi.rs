@@ -7,7 +7,8 @@ use std::slice;
 use crate::greedy;
 use crate::order::{self, SampleProb};
 use crate::request::{Rejection, Request};
-use crate::sample;
+use crate::kernels::Engine;
+use crate::sample::{self, Way};
 
 /// Orders two `SampleProb` for `qsort`: the heavier weight first, equal weights
 /// by ascending id. 0 where a weight is NaN. Only the sign counts.
@@ -41,13 +42,14 @@ pub unsafe extern "C" fn serve_sample(
     temp: c_float,
     top_p: c_float,
 ) -> c_int {
-    if temp <= 0.0 && V < 1 {
+    if temp <= 0.0 && V <= 1 {
+        // As argmax_first: nothing is read, so `lo` may be anything.
         return 0;
     }
     // SAFETY: the caller's promise, stated above.
     let token = unsafe { logits(lo, V) }
         .and_then(|logits| Request::new(logits, temp, top_p))
-        .and_then(|request| sample::sample(&request, host_uniform));
+        .and_then(|request| sample::sample(&request, host_uniform, Way::of_process()));
     or_exit("serve_sample", token.map(|report| report.token))
 }
 
@@ -71,7 +73,7 @@ pub unsafe extern "C" fn serve_sample_sorted(
     // SAFETY: the caller's promise, stated above.
     let token = unsafe { logits(lo, V) }
         .and_then(|logits| Request::new(logits, temp, top_p))
-        .and_then(|request| sample::by_full_sort(&request, host_uniform()));
+        .and_then(|request| sample::sample_nucleus(&request, host_uniform(), Way::of_process()));
     or_exit("serve_sample_sorted", token.map(|report| report.token))
 }
 
@@ -95,7 +97,7 @@ pub unsafe extern "C" fn argmax_first(x: *const c_float, n: c_int) -> c_int {
     }
     // SAFETY: not NULL, checked above; the rest is the caller's promise.
     let values = unsafe { slice::from_raw_parts(x, len) };
-    greedy::argmax_first(values) as c_int
+    greedy::argmax_first(values, Engine::of_process()) as c_int
 }
 
 /// The caller's logits.

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::ffi::{c_int, c_void};
 
+use crate::kernels::mode;
+
 /// A weight and its token id.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,10 +26,14 @@ pub(crate) fn compare(a: &SampleProb, b: &SampleProb) -> Ordering {
     }
 }
 
-/// Sorts `tokens`, given in token-id order.
-pub(crate) fn sort(tokens: &mut [SampleProb]) {
-    if tokens.iter().any(|token| token.p.is_nan()) {
+/// Sorts `tokens`, given in token-id order. `nan` tells whether a weight is NaN.
+pub(crate) fn sort(tokens: &mut [SampleProb], nan: bool) {
+    if nan {
         host_qsort(tokens);
+    } else if mode::is_default() {
+        // The same order on integers, which is quicker: no weight is negative.
+        // (Where subnormals count as zero, these tie and bits do not.)
+        tokens.sort_unstable_by_key(|token| u64::from(!token.p.to_bits()) << 32 | token.id as u64);
     } else {
         tokens.sort_unstable_by(compare);
     }

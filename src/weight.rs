@@ -1,48 +1,66 @@
 //! The maximum, the float weights by the host's expf, and their double sum.
 
-use std::ffi::c_float;
-
-use crate::kernels;
+use crate::kernels::rows::{self, Row};
+use crate::kernels::{self, Engine, Scale, exp};
 use crate::request::{Rejection, Request};
-
-unsafe extern "C" {
-    fn expf(x: c_float) -> c_float;
-}
-
-/// The host C library's expf: the weights that decide a token come from it and
-/// from nothing else, since another library's differs in the last bit.
-pub(crate) fn host_expf(x: f32) -> f32 {
-    // SAFETY: expf is a pure function of its argument, whatever the bits.
-    unsafe { expf(x) }
-}
-
-/// The weight of one token. Subtraction, division and exponential are each
-/// rounded to float.
-pub(crate) fn weight(logit: f32, max_logit: f32, temperature: f32) -> f32 {
-    host_expf((logit - max_logit) / temperature)
-}
 
 /// The weights of a vocabulary, by token id.
 pub(crate) struct Weights {
-    pub(crate) by_id: Vec<f32>,
-    /// Their sum in double, taken in token-id order.
+    rows: Vec<Row>,
+    vocab_size: usize,
+    /// Their sum in double, taken in token-id order. NaN exactly when one of
+    /// them is: none is negative.
     pub(crate) total: f64,
 }
 
 impl Weights {
-    pub(crate) fn of(request: &Request<'_>) -> Result<Self, Rejection> {
+    pub(crate) fn of(request: &Request<'_>, engine: Engine) -> Result<Self, Rejection> {
         let logits = request.logits();
-        let max_logit = kernels::max_logit(logits);
-        let mut by_id = Vec::new();
-        reserve(&mut by_id, logits.len())?;
-        let mut total = 0.0;
-        for &logit in logits {
-            let weight = weight(logit, max_logit, request.temperature());
-            total += f64::from(weight);
-            by_id.push(weight);
+        let vocab_size = logits.len();
+        let mut rows = Vec::new();
+        reserve(&mut rows, vocab_size.div_ceil(Row::LEN))?;
+        rows.resize(vocab_size.div_ceil(Row::LEN), Row::splat(f32::NEG_INFINITY));
+        rows::floats_mut(&mut rows)[..vocab_size].copy_from_slice(logits);
+
+        let scan = kernels::scan(logits, engine.kernels);
+        let scale = Scale {
+            max_logit: scan.max_logit,
+            temperature: request.temperature(),
+        };
+        // Then no argument is NaN or positive, as the twins of expf want it.
+        let ordinary = !scan.nan
+            && scale.max_logit.is_finite()
+            && scale.temperature > 0.0
+            && scale.temperature.is_finite();
+        match engine.rounding {
+            Some(rounding) if ordinary => {
+                engine.kernels.weigh(&mut rows, scale, rounding);
+            }
+            _ => {
+                for value in &mut rows::floats_mut(&mut rows)[..vocab_size] {
+                    *value = weight(*value, scale);
+                }
+            }
         }
-        Ok(Weights { by_id, total })
+        let total = rows::floats(&rows)[..vocab_size]
+            .iter()
+            .fold(0.0, |total, &weight| total + f64::from(weight));
+        Ok(Weights {
+            rows,
+            vocab_size,
+            total,
+        })
     }
+
+    pub(crate) fn by_id(&self) -> &[f32] {
+        &rows::floats(&self.rows)[..self.vocab_size]
+    }
+}
+
+/// The weight of one token. Subtraction, division and exponential are each
+/// rounded to float.
+pub(crate) fn weight(logit: f32, scale: Scale) -> f32 {
+    exp::host_expf((logit - scale.max_logit) / scale.temperature)
 }
 
 /// Room for `n` values, or the reason why not.

@@ -1,30 +1,304 @@
-//! The loops over logits.
+//! The loops over logits: one table of kernels per tier, chosen once. The
+//! portable tier is the definition; the others give the same tokens sooner.
 
-/// Values compared side by side, so that the compiler keeps them in vectors.
-const LANES: usize = 16;
+pub(crate) mod exp;
+mod lanes;
+pub(crate) mod mode;
+mod portable;
+mod probe;
+mod row_loops;
+pub(crate) mod rows;
 
-/// The maximum by strict `>` from the first value on: a NaN there stays, a
-/// later one never wins. Which of two zeros of unlike sign it gives is not
-/// said: no weight and no index depends on it.
-///
-/// `values` is not empty.
-pub(crate) fn max_logit(values: &[f32]) -> f32 {
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+
+use std::ffi::CStr;
+use std::sync::OnceLock;
+
+use exp::Rounding;
+use rows::{Buffer, Row};
+
+/// The temperature and the largest logit, which every weight is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    pub(crate) max_logit: f32,
+    pub(crate) temperature: f32,
+}
+
+/// Sums of screened weights below a threshold, apart by a second logit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Screened {
+    pub(crate) above: f64,
+    pub(crate) below: f64,
+}
+
+/// Sum and count of the weights of an interval, and the sum of those above it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Extracted {
+    pub(crate) above: f64,
+    pub(crate) within: f64,
+    pub(crate) count: usize,
+}
+
+/// A set of instructions that kernels are compiled for, in rising order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// The baseline of the target.
+    Portable,
+    /// AVX2 and FMA.
+    Avx2,
+}
+
+impl Tier {
+    /// All of them, rising.
+    pub const ALL: [Tier; 2] = [Tier::Portable, Tier::Avx2];
+
+    /// The name, as `COLIBRI_SAMPLER_TIER` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Portable => "portable",
+            Tier::Avx2 => "avx2",
+        }
+    }
+
+    /// Whether this CPU can run it.
+    pub fn is_available(self) -> bool {
+        match self {
+            Tier::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Tier::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Tier::Avx2 => false,
+        }
+    }
+
+    fn table(self) -> &'static Kernels {
+        match self {
+            Tier::Portable => &PORTABLE,
+            #[cfg(target_arch = "x86_64")]
+            Tier::Avx2 => &AVX2,
+            #[cfg(not(target_arch = "x86_64"))]
+            Tier::Avx2 => &PORTABLE,
+        }
+    }
+}
+
+/// Declares `Kernels` and its methods from the list of the loops in `row_loops`,
+/// and a function per tier that fills it.
+macro_rules! kernels {
+    (
+        tiers { $($(#[$attribute:meta])* $table:ident [$feature:meta] $lanes:expr;)* }
+        $loops:tt
+    ) => {
+        kernels! { @struct $loops }
+        $(kernels! { @table [$(#[$attribute])*] $table [$feature] $lanes; $loops })*
+    };
+    (@struct { $($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)* }) => {
+        /// The loops of one tier. Handed out only where the tier is available.
+        pub(crate) struct Kernels {
+            $($name: unsafe fn($($type),*) $(-> $result)?,)*
+        }
+
+        impl Kernels {
+            $($(#[$doc])*
+            pub(crate) fn $name(&self, $($argument: $type),*) $(-> $result)? {
+                // SAFETY: `Tier::table` is asked for available tiers only, by
+                // `Engine::at`, and that is all that these functions need.
+                unsafe { (self.$name)($($argument),*) }
+            })*
+        }
+    };
+    (@table [$(#[$attribute:meta])*] $table:ident [$feature:meta] $lanes:expr;
+        { $($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)* }
+    ) => {
+        $(#[$attribute])*
+        static $table: Kernels = {
+            $(#[$feature]
+            fn $name($($argument: $type),*) $(-> $result)? {
+                row_loops::$name($lanes, $($argument),*)
+            })*
+            Kernels { $($name),* }
+        };
+    };
+}
+
+kernels! {
+    tiers {
+        PORTABLE [inline(never)] portable::Portable;
+        // SAFETY: inside functions that are compiled for AVX2 and FMA.
+        #[cfg(target_arch = "x86_64")]
+        AVX2 [target_feature(enable = "avx2,fma")] unsafe { avx2::Avx2::new() };
+    }
+    {
+        /// Writes, block by block, the maximum of each of the sixteen columns,
+        /// and tells whether a NaN was met. NaN does not take part in the maxima.
+        fn column_maxima(rows: &[Row], rows_per_block: usize, maxima: &mut [Row]) -> bool;
+        /// The index of the `nth` (from 0) value from `low` to `high`.
+        fn nth_between(rows: &[Row], low: f32, high: f32, nth: usize) -> Option<usize>;
+        /// Appends the logits that are at least `threshold`. `out` has room for
+        /// all of `rows`.
+        fn gather(rows: &[Row], threshold: f32, out: &mut Buffer);
+        /// Appends the logits that are at least `threshold`, for which `out` has
+        /// room, and sums the screened weights of the others, those from `deep`
+        /// on apart from those below.
+        fn screen(rows: &[Row], scale: Scale, threshold: f32, deep: f32, out: &mut Buffer) -> Screened;
+        /// Turns logits into weights, in place, and sums them.
+        fn weigh(rows: &mut [Row], scale: Scale, rounding: Rounding) -> f64;
+        /// The sum of the weights of all logits below `threshold`.
+        fn weigh_below(rows: &[Row], scale: Scale, rounding: Rounding, threshold: f32) -> f64;
+        /// Sums the weights above `high`, and sums, counts and (where `out` is
+        /// given, with room for all) appends those from `low` to `high`.
+        fn extract(rows: &[Row], low: f32, high: f32, out: Option<&mut Buffer>) -> Extracted;
+    }
+}
+
+/// What calls run on: a tier's kernels, and how the host's expf rounds when it
+/// is a function that the kernels can compute.
+#[derive(Clone, Copy)]
+pub(crate) struct Engine {
+    pub(crate) tier: Tier,
+    pub(crate) kernels: &'static Kernels,
+    /// None: the host's expf is unknown and has to be called for each weight.
+    pub(crate) rounding: Option<Rounding>,
+}
+
+impl Engine {
+    /// The engine of `tier`, or of the highest one below it that this CPU has
+    /// and whose twin of expf passes the probe.
+    pub(crate) fn at(tier: Tier) -> Engine {
+        static ENGINES: [OnceLock<Engine>; Tier::ALL.len()] =
+            [const { OnceLock::new() }; Tier::ALL.len()];
+        *ENGINES[tier as usize].get_or_init(|| {
+            let tiers = Tier::ALL.into_iter().rev();
+            tiers
+                .filter(|&candidate| candidate <= tier && candidate.is_available())
+                .map(|tier| (tier, tier.table()))
+                .find_map(|(tier, kernels)| {
+                    let rounding = probe::rounding(exp::host_expf, kernels)?;
+                    Some(Engine {
+                        tier,
+                        kernels,
+                        rounding: Some(rounding),
+                    })
+                })
+                .unwrap_or(Engine {
+                    tier: Tier::Portable,
+                    kernels: &PORTABLE,
+                    rounding: None,
+                })
+        })
+    }
+
+    /// The engine of this process: the highest tier, unless the environment
+    /// lowers it.
+    pub(crate) fn of_process() -> Engine {
+        static ENGINE: OnceLock<Engine> = OnceLock::new();
+        *ENGINE.get_or_init(|| Engine::at(tier_wanted()))
+    }
+}
+
+/// The tier that `COLIBRI_SAMPLER_TIER` names. It can only lower: the highest
+/// for any other text.
+fn tier_wanted() -> Tier {
+    let highest = Tier::ALL[Tier::ALL.len() - 1];
+    // SAFETY: the name is a C string. getenv and not std::env::var, which ends
+    // the process when memory is short.
+    let value = unsafe { libc::getenv(c"COLIBRI_SAMPLER_TIER".as_ptr()) };
+    if value.is_null() {
+        return highest;
+    }
+    // SAFETY: not NULL, so a C string of the environment; it is read at once.
+    let value = unsafe { CStr::from_ptr(value) };
+    Tier::ALL
+        .into_iter()
+        .find(|tier| tier.name().as_bytes() == value.to_bytes())
+        .unwrap_or(highest)
+}
+
+/// What one pass over logits finds.
+pub(crate) struct Scan {
+    /// The maximum by strict `>` from the first value on: a NaN there stays, a
+    /// later one never wins. Which of two zeros of unlike sign it is is not
+    /// said: no weight and no index depends on it.
+    pub(crate) max_logit: f32,
+    /// A value is NaN.
+    pub(crate) nan: bool,
+}
+
+/// Scans `values`, of which there is one at least.
+pub(crate) fn scan(values: &[f32], kernels: &Kernels) -> Scan {
     let first = values[0];
     if first.is_nan() {
-        return first;
+        return Scan {
+            max_logit: first,
+            nan: true,
+        };
     }
-    // From `first` in every lane: each lane's maximum is then one of the
-    // scan's, and so is the largest lane.
-    let mut lanes = [first; LANES];
-    let mut chunks = values.chunks_exact(LANES);
-    for chunk in &mut chunks {
-        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+    let blocks = rows::Blocks::new(values, usize::MAX);
+    let mut maxima = [Row::splat(first); 3];
+    let mut nan = false;
+    for block in 0..blocks.len() {
+        let out = &mut maxima[block..=block];
+        nan |= kernels.column_maxima(blocks.block(block), usize::MAX, out);
+    }
+    Scan {
+        max_logit: greatest(&maxima),
+        nan,
+    }
+}
+
+/// The greatest of rows without NaN.
+pub(crate) fn greatest(rows: &[Row]) -> f32 {
+    let mut lanes = Row::splat(f32::NEG_INFINITY).0;
+    for row in rows {
+        for (lane, value) in lanes.iter_mut().zip(row.0) {
             *lane = if value > *lane { value } else { *lane };
         }
     }
-    let rest = chunks.remainder();
-    lanes
-        .iter()
-        .chain(rest)
-        .fold(first, |max, &value| if value > max { value } else { max })
+    lanes.into_iter().fold(f32::NEG_INFINITY, f32::max)
 }
+
+/// Implements `Lanes` for a token by the free functions of the module, which
+/// are compiled for the tier's instructions.
+#[cfg(target_arch = "x86_64")]
+macro_rules! delegate_lanes {
+    (@$lanes:ident $(fn $method:ident => $function:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        $(#[inline(always)]
+        fn $method(self, $($argument: $type),*) $(-> $result)? {
+            // SAFETY: a token exists only where the CPU has the instructions.
+            unsafe { $function($($argument),*) }
+        })*
+    };
+    ($lanes:ident, $f32:ty, $f64:ty, $mask:ty) => {
+        impl Lanes for $lanes {
+            type F32 = $f32;
+            type F64 = $f64;
+            type Mask = $mask;
+
+            super::delegate_lanes! { @$lanes
+                fn splat => splat(value: f32) -> $f32;
+                fn load => load(row: &Row) -> $f32;
+                fn store => store(values: $f32, row: &mut Row);
+                fn max => max(a: $f32, b: $f32) -> $f32;
+                fn add => add(a: $f32, b: $f32) -> $f32;
+                fn sub => sub(a: $f32, b: $f32) -> $f32;
+                fn div => div(a: $f32, b: $f32) -> $f32;
+                fn at_least => at_least(a: $f32, b: $f32) -> $mask;
+                fn unordered => unordered(a: $f32, b: $f32) -> $mask;
+                fn and => and(a: $mask, b: $mask) -> $mask;
+                fn or => or(a: $mask, b: $mask) -> $mask;
+                fn bits => bits(mask: $mask) -> u16;
+                fn keep => keep_lanes(mask: $mask, values: $f32) -> $f32;
+                fn drop => drop_lanes(mask: $mask, values: $f32) -> $f32;
+                fn compress => compress(values: $f32, bits: u16, out: &mut [f32; Row::LEN]);
+                fn screen_exp => screen_exp(x: $f32) -> $f32;
+                fn host_exp => host_exp(x: $f32, rounding: Rounding) -> $f32;
+                fn zero_f64 => zero_f64() -> $f64;
+                fn widen_add => widen_add(sums: $f64, values: $f32) -> $f64;
+                fn total => total(sums: $f64) -> f64;
+            }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+use delegate_lanes;

@@ -35,7 +35,7 @@ pub(crate) fn nucleus(request: &Request<'_>, weights: &Weights) -> Result<Nucleu
     let cutoff = request.cutoff(weights.total);
     let mut masses = [0.0; BUCKETS];
     let mut counts = [0; BUCKETS];
-    for &weight in &weights.by_id {
+    for &weight in weights.by_id() {
         masses[bucket(weight)] += f64::from(weight);
         counts[bucket(weight)] += 1;
     }
@@ -44,10 +44,10 @@ pub(crate) fn nucleus(request: &Request<'_>, weights: &Weights) -> Result<Nucleu
     weight::reserve(&mut candidates, counts[..wanted].iter().sum())?;
     candidates.extend(
         (0..)
-            .zip(&weights.by_id)
+            .zip(weights.by_id())
             .filter(|&(_, &p)| bucket(p) < wanted)
             .map(|(id, &p)| SampleProb { p, id }),
     );
-    order::sort(&mut candidates);
+    order::sort(&mut candidates, weights.total.is_nan());
     Ok(Nucleus::walk(candidates, cutoff))
 }

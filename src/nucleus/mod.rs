@@ -1,7 +1,9 @@
 //! The nucleus: the fewest tokens, taken in order, whose mass reaches the
-//! cutoff. `full_sort` says what that means; `bucket` sorts fewer tokens.
+//! cutoff. `full_sort` says what that means, `bucket` sorts fewer tokens, and
+//! `certified` finds the pick without weighing most of them.
 
 pub(crate) mod bucket;
+pub(crate) mod certified;
 pub(crate) mod full_sort;
 
 use crate::order::SampleProb;
