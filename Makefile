@@ -3,7 +3,13 @@
 CC ?= cc
 CFLAGS ?= -O2
 CARGO ?= cargo
+STRIP ?= strip
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+PKGCONFIGDIR ?= $(LIBDIR)/pkgconfig
+CMAKEDIR ?= $(LIBDIR)/cmake
+MANDIR ?= $(PREFIX)/share/man
 DESTDIR ?=
 
 # Cargo may have been told another folder, or another target than the host.
@@ -29,7 +35,8 @@ C_TESTS = CFLAGS='$(CFLAGS)' c_tests
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
-	@echo 'V=1 shows every command. CC, CFLAGS, CARGO_TARGET_DIR are respected.'
+	@echo 'V=1 shows every command. CC, CFLAGS, CARGO_TARGET_DIR are respected, and by install'
+	@echo 'and uninstall: PREFIX, LIBDIR, INCLUDEDIR, PKGCONFIGDIR, CMAKEDIR, MANDIR, DESTDIR.'
 
 # One cargo call with these two crate types only: with an rlib among them LTO
 # would silently be off. Programs look for the shared library by its SONAME.
@@ -38,6 +45,22 @@ all: ## both libraries, in target/lib (the headers are in include/)
 	$(Q)mkdir -p "$(LIB_DIR)"
 	$(Q)cp "$(RELEASE_DIR)/libcolibri_sampler.a" "$(RELEASE_DIR)/libcolibri_sampler.so" "$(LIB_DIR)/"
 	$(Q)ln -sf libcolibri_sampler.so "$(LIB_DIR)/$(SONAME)"
+
+# By the environment, so that a path with a space stays one word.
+install uninstall: export PREFIX := $(PREFIX)
+install uninstall: export LIBDIR := $(LIBDIR)
+install uninstall: export INCLUDEDIR := $(INCLUDEDIR)
+install uninstall: export PKGCONFIGDIR := $(PKGCONFIGDIR)
+install uninstall: export CMAKEDIR := $(CMAKEDIR)
+install uninstall: export MANDIR := $(MANDIR)
+install uninstall: export DESTDIR := $(DESTDIR)
+install uninstall: export STRIP := $(STRIP)
+
+install: all ## libraries, headers, pkg-config and CMake files, man page: PREFIX=/usr/local DESTDIR=
+	$(Q)packaging/install.sh install "$(LIB_DIR)"
+
+uninstall: ## away with what install put there, given the same directories
+	$(Q)packaging/install.sh uninstall
 
 headers: ## include/ anew from the Rust source
 	$(Q)UPDATE_HEADERS=1 $(CARGO) test $(QUIET) --test headers
@@ -119,4 +142,4 @@ check-replay:
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay >&2
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay | tail -n 5
 
-.PHONY: help all headers vendor replay clean check $(CHECKS:%=check-%)
+.PHONY: help all install uninstall headers vendor replay clean check $(CHECKS:%=check-%)
