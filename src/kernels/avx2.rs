@@ -149,13 +149,16 @@ fn drop_lanes(mask: F32, values: F32) -> F32 {
 
 #[inline]
 #[target_feature(enable = "avx2,fma")]
+fn to_front(values: __m256, bits: u8) -> __m256 {
+    let lanes = u64::from_le_bytes(COMPRESS[bits as usize]);
+    let lanes = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(lanes as i64));
+    _mm256_permutevar8x32_ps(values, lanes)
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
 fn compress(values: F32, bits: u16, out: &mut [f32; Row::LEN]) {
     let [low, high] = bits.to_le_bytes();
-    let to_front = |values: __m256, bits: u8| {
-        let lanes = u64::from_le_bytes(COMPRESS[bits as usize]);
-        let lanes = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(lanes as i64));
-        _mm256_permutevar8x32_ps(values, lanes)
-    };
     let next = low.count_ones() as usize;
     // SAFETY: `next` is 8 at most, so both stores of eight floats end within
     // the sixteen of `out`.
@@ -165,26 +168,32 @@ fn compress(values: F32, bits: u16, out: &mut [f32; Row::LEN]) {
     }
 }
 
+// Written out and not as `map`: a closure called from a function without the
+// instructions is not inlined.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn screen_exp(x: F32) -> F32 {
-    x.map(|x| {
-        let x = _mm256_max_ps(x, _mm256_set1_ps(screen::LOWEST));
-        let shift = _mm256_set1_ps(screen::SHIFT);
-        let shifted = _mm256_fmadd_ps(x, _mm256_set1_ps(screen::LOG2_E), shift);
-        let k = _mm256_sub_ps(shifted, shift);
-        let r = _mm256_fnmadd_ps(k, _mm256_set1_ps(screen::LN2_HIGH), x);
-        let r = _mm256_fnmadd_ps(k, _mm256_set1_ps(screen::LN2_LOW), r);
-        let [c0, c1, c2, c3, c4, c5] = screen::POLYNOMIAL.map(|c| _mm256_set1_ps(c));
-        let polynomial = _mm256_fmadd_ps(c5, r, c4);
-        let polynomial = _mm256_fmadd_ps(polynomial, r, c3);
-        let polynomial = _mm256_fmadd_ps(polynomial, r, c2);
-        let polynomial = _mm256_fmadd_ps(polynomial, r, c1);
-        let polynomial = _mm256_fmadd_ps(polynomial, r, c0);
-        // Multiplying by 2^k is adding k to the exponent of a number near 1.
-        let k = _mm256_slli_epi32::<23>(_mm256_castps_si256(shifted));
-        _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(polynomial), k))
-    })
+fn screen_exp(distance: F32, octaves: F32) -> F32 {
+    [
+        screen_exp_8(distance[0], octaves[0]),
+        screen_exp_8(distance[1], octaves[1]),
+    ]
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn screen_exp_8(distance: __m256, octaves: __m256) -> __m256 {
+    let shift = _mm256_set1_ps(screen::SHIFT);
+    let shifted = _mm256_fmadd_ps(distance, octaves, shift);
+    let f = _mm256_fmsub_ps(distance, octaves, _mm256_sub_ps(shifted, shift));
+    let [c0, c1, c2, c3, c4, c5] = screen::POLYNOMIAL;
+    let polynomial = _mm256_fmadd_ps(_mm256_set1_ps(c5), f, _mm256_set1_ps(c4));
+    let polynomial = _mm256_fmadd_ps(polynomial, f, _mm256_set1_ps(c3));
+    let polynomial = _mm256_fmadd_ps(polynomial, f, _mm256_set1_ps(c2));
+    let polynomial = _mm256_fmadd_ps(polynomial, f, _mm256_set1_ps(c1));
+    let polynomial = _mm256_fmadd_ps(polynomial, f, _mm256_set1_ps(c0));
+    // Multiplying by 2^k is adding k to the exponent of a number near 1.
+    let k = _mm256_slli_epi32::<23>(_mm256_castps_si256(shifted));
+    _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(polynomial), k))
 }
 
 #[inline]
@@ -233,14 +242,17 @@ fn twin_exp<const FUSED: bool>(x: __m256d) -> __m128 {
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn host_exp(x: F32, rounding: Rounding) -> F32 {
-    x.map(|x| {
-        let [low, high] = halves(_mm256_max_ps(x, _mm256_set1_ps(twin::LOWEST)));
-        let (low, high) = match rounding {
-            Rounding::Fused => (twin_exp::<true>(low), twin_exp::<true>(high)),
-            Rounding::Separate => (twin_exp::<false>(low), twin_exp::<false>(high)),
-        };
-        _mm256_set_m128(high, low)
-    })
+    match rounding {
+        Rounding::Fused => [host_exp_8::<true>(x[0]), host_exp_8::<true>(x[1])],
+        Rounding::Separate => [host_exp_8::<false>(x[0]), host_exp_8::<false>(x[1])],
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn host_exp_8<const FUSED: bool>(x: __m256) -> __m256 {
+    let [low, high] = halves(_mm256_max_ps(x, _mm256_set1_ps(twin::LOWEST)));
+    _mm256_set_m128(twin_exp::<FUSED>(high), twin_exp::<FUSED>(low))
 }
 
 #[inline]

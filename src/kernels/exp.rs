@@ -67,33 +67,61 @@ pub(crate) mod twin {
     }
 }
 
-/// The quick exponential: exp(x) = 2^k exp(r) with k the nearest whole number to
-/// x / ln2 and a polynomial of degree five for r, all in float.
+/// The quick exponential of a distance below the maximum, by a slope in octaves
+/// per logit: 2^(distance * slope) = 2^k 2^f with k the nearest whole number and
+/// a polynomial of degree five for f, all in float.
+///
+/// It stands for the host's expf of the contract's argument. With y the octaves
+/// and u = 2^-24 (half a float's last place), relative to the host's weight:
+///
+/// - the slope is rounded: u |y| ln2; so is the contract's quotient: u |y| ln2;
+///   so is y where the CPU has no FMA: u |y| ln2;
+/// - the polynomial and its roundings: below `POLYNOMIAL_ERROR`, checked for
+///   every float by `tests/exhaustive.rs`;
+/// - the host's own rounding: below 1.01 u.
+///
+/// Down to 32 octaves that is below `ERROR`. A weight further down is under
+/// 2^-32, and wrong by less than `FAR`, absolute.
 pub(crate) mod screen {
-    pub(crate) const LOG2_E: f32 = 1.442_695; // 0x1.715476p+0
     /// Added and subtracted, it leaves the nearest whole number.
     pub(crate) const SHIFT: f32 = 12_582_912.0; // 0x1.8p+23
-    /// ln 2 in two parts. The first has few enough bits for k times it to be
-    /// exact.
-    pub(crate) const LN2_HIGH: f32 = f32::from_bits(0x3f31_7200);
-    pub(crate) const LN2_LOW: f32 = f32::from_bits(0x35bf_be8e);
-    /// Relative minimax over |r| <= ln2/2, from r^0 up.
+    /// 2^f, relative minimax over |f| <= 1/2, from f^0 up.
     pub(crate) const POLYNOMIAL: [f32; 6] = [
         f32::from_bits(0x3f80_0001),
-        f32::from_bits(0x3f7f_fffb),
-        f32::from_bits(0x3eff_fe8c),
-        f32::from_bits(0x3e2a_ad0e),
-        f32::from_bits(0x3d2b_affc),
-        f32::from_bits(0x3c07_f297),
+        f32::from_bits(0x3f31_7214),
+        f32::from_bits(0x3e75_fc8a),
+        f32::from_bits(0x3d63_5b76),
+        f32::from_bits(0x3c1e_86a4),
+        f32::from_bits(0x3aae_0411),
     ];
-    /// Below it results would be subnormal, which the exponent trick cannot
-    /// make; arguments are raised to it.
-    pub(crate) const LOWEST: f32 = -87.0;
+    /// Octaves below which results would be subnormal, which the exponent trick
+    /// cannot make. Distances are raised to it.
+    pub(crate) const LOWEST: f32 = -125.0;
 
-    /// The result is within this of the host's expf, relative, for every float
-    /// in [LOWEST, 0]. Checked for all of them by `tests/exhaustive.rs`.
-    pub(crate) const ERROR: f64 = 4e-7;
-    /// What an argument below LOWEST is overestimated by, at most: the result
-    /// is exp(LOWEST) instead of something from 0 up to that.
-    pub(crate) const FLOOR: f64 = 1.7e-38;
+    #[cfg_attr(not(test), allow(dead_code, reason = "what the test proves"))]
+    pub(crate) const POLYNOMIAL_ERROR: f64 = 3e-7;
+    /// 32 octaves times three roundings, the polynomial and the host's: 4.4e-6.
+    pub(crate) const ERROR: f64 = 4.5e-6;
+    /// 2^-32 times the same for 125 octaves, 1.6e-5: 3.8e-15. What a token below
+    /// LOWEST is overestimated by is nothing beside it.
+    pub(crate) const FAR: f64 = 4e-15;
+
+    /// Octaves per logit, and the distance at LOWEST.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Slope {
+        pub(crate) octaves: f32,
+        pub(crate) lowest: f32,
+    }
+
+    impl Slope {
+        /// `temperature` is neither so small nor so large that either number
+        /// leaves the normal floats.
+        pub(crate) fn of(temperature: f32) -> Self {
+            let octaves = (std::f64::consts::LOG2_E / f64::from(temperature)) as f32;
+            Slope {
+                octaves,
+                lowest: LOWEST / octaves,
+            }
+        }
+    }
 }

@@ -39,8 +39,9 @@ pub(crate) trait Lanes: Copy {
     /// What then stands behind them is anything.
     fn compress(self, values: Self::F32, bits: u16, out: &mut [f32; Row::LEN]);
 
-    /// The quick exponential (`exp::screen`) of `x <= 0`.
-    fn screen_exp(self, x: Self::F32) -> Self::F32;
+    /// The quick exponential (`exp::screen`) of distances that are not above 0
+    /// and not below its lowest.
+    fn screen_exp(self, distance: Self::F32, octaves: Self::F32) -> Self::F32;
     /// The host's expf of `x <= 0`, to the bit, when the host's was found to be
     /// `exp::twin` in this rounding.
     fn host_exp(self, x: Self::F32, rounding: Rounding) -> Self::F32;

@@ -16,6 +16,7 @@ use std::ffi::CStr;
 use std::sync::OnceLock;
 
 use exp::Rounding;
+use exp::screen::Slope;
 use rows::{Buffer, Row};
 
 /// The temperature and the largest logit, which every weight is made of.
@@ -25,11 +26,23 @@ pub(crate) struct Scale {
     pub(crate) temperature: f32,
 }
 
-/// Sums of screened weights below a threshold, apart by a second logit.
+/// What logits are screened by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Screen {
+    pub(crate) max_logit: f32,
+    pub(crate) slope: Slope,
+    /// Logits from here on are gathered, the others weighed.
+    pub(crate) threshold: f32,
+    /// Below the threshold: those from here on are summed once more.
+    pub(crate) deep: f32,
+}
+
+/// Sums of the screened weights below a threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Screened {
+    pub(crate) all: f64,
+    /// Of those at or above a second threshold.
     pub(crate) above: f64,
-    pub(crate) below: f64,
 }
 
 /// Sum and count of the weights of an interval, and the sum of those above it.
@@ -138,10 +151,9 @@ kernels! {
         /// Appends the logits that are at least `threshold`. `out` has room for
         /// all of `rows`.
         fn gather(rows: &[Row], threshold: f32, out: &mut Buffer);
-        /// Appends the logits that are at least `threshold`, for which `out` has
-        /// room, and sums the screened weights of the others, those from `deep`
-        /// on apart from those below.
-        fn screen(rows: &[Row], scale: Scale, threshold: f32, deep: f32, out: &mut Buffer) -> Screened;
+        /// Appends the logits from `screen.threshold` on, for which `out` has
+        /// room, and sums the screened weights of the others.
+        fn screen(rows: &[Row], screen: Screen, out: &mut Buffer) -> Screened;
         /// Turns logits into weights, in place, and sums them.
         fn weigh(rows: &mut [Row], scale: Scale, rounding: Rounding) -> f64;
         /// The sum of the weights of all logits below `threshold`.
@@ -291,7 +303,7 @@ macro_rules! delegate_lanes {
                 fn keep => keep_lanes(mask: $mask, values: $f32) -> $f32;
                 fn drop => drop_lanes(mask: $mask, values: $f32) -> $f32;
                 fn compress => compress(values: $f32, bits: u16, out: &mut [f32; Row::LEN]);
-                fn screen_exp => screen_exp(x: $f32) -> $f32;
+                fn screen_exp => screen_exp(distance: $f32, octaves: $f32) -> $f32;
                 fn host_exp => host_exp(x: $f32, rounding: Rounding) -> $f32;
                 fn zero_f64 => zero_f64() -> $f64;
                 fn widen_add => widen_add(sums: $f64, values: $f32) -> $f64;

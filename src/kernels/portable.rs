@@ -111,16 +111,16 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn screen_exp(self, x: F32) -> F32 {
-        x.map(|x| {
-            let x = if x > screen::LOWEST { x } else { screen::LOWEST };
-            let shifted = x * screen::LOG2_E + screen::SHIFT;
-            let k = shifted - screen::SHIFT;
-            let r = (x - k * screen::LN2_HIGH) - k * screen::LN2_LOW;
+    fn screen_exp(self, distance: F32, octaves: F32) -> F32 {
+        zip(distance, octaves, |distance, octaves| {
+            let y = distance * octaves;
+            let shifted = y + screen::SHIFT;
+            let f = y - (shifted - screen::SHIFT);
             let [c0, c1, c2, c3, c4, c5] = screen::POLYNOMIAL;
-            let polynomial = ((((c5 * r + c4) * r + c3) * r + c2) * r + c1) * r + c0;
-            let scale = (shifted.to_bits() << 23).wrapping_add(0x3f80_0000);
-            polynomial * f32::from_bits(scale)
+            let polynomial = ((((c5 * f + c4) * f + c3) * f + c2) * f + c1) * f + c0;
+            // Multiplying by 2^k is adding k to the exponent of a number near 1.
+            let k = shifted.to_bits() << 23;
+            f32::from_bits(polynomial.to_bits().wrapping_add(k))
         })
     }
 

@@ -3,7 +3,7 @@
 use super::exp::Rounding;
 use super::lanes::Lanes;
 use super::rows::{Buffer, Row};
-use super::{Extracted, Scale, Screened};
+use super::{Extracted, Scale, Screen, Screened};
 
 /// Writes, block by block, the maximum of each of the sixteen columns, and tells
 /// whether a NaN was met. NaN does not take part in the maxima.
@@ -81,42 +81,62 @@ pub(super) fn gather<L: Lanes>(lanes: L, rows: &[Row], threshold: f32, out: &mut
 /// them: three additions, each with a relative error of 2^-24.
 const FLOAT_SUM: usize = 4;
 
-/// Appends the logits that are at least `threshold` and sums the screened
-/// weights of the others, those from `deep` on apart from those below.
+/// Appends the logits from `screen.threshold` on and sums the screened weights of
+/// the others, and once more those of the ones that are at least `screen.deep`.
 #[inline(always)]
 pub(super) fn screen<L: Lanes>(
     lanes: L,
     rows: &[Row],
-    scale: Scale,
-    threshold: f32,
-    deep: f32,
+    screen: Screen,
     out: &mut Buffer,
 ) -> Screened {
-    let (max_logit, temperature) = (lanes.splat(scale.max_logit), lanes.splat(scale.temperature));
-    let (threshold, deep) = (lanes.splat(threshold), lanes.splat(deep));
-    let (mut below_sums, mut above_sums) = (lanes.zero_f64(), lanes.zero_f64());
+    if screen.deep < screen.threshold {
+        screen_apart::<L, true>(lanes, rows, screen, out)
+    } else {
+        screen_apart::<L, false>(lanes, rows, screen, out)
+    }
+}
+
+#[inline(always)]
+fn screen_apart<L: Lanes, const DEEP: bool>(
+    lanes: L,
+    rows: &[Row],
+    screen: Screen,
+    out: &mut Buffer,
+) -> Screened {
+    let (max_logit, threshold) = (lanes.splat(screen.max_logit), lanes.splat(screen.threshold));
+    let (octaves, lowest) = (
+        lanes.splat(screen.slope.octaves),
+        lanes.splat(screen.slope.lowest),
+    );
+    let deep = lanes.splat(screen.deep);
+    let (mut all_sums, mut above_sums) = (lanes.zero_f64(), lanes.zero_f64());
     for group in rows.chunks(FLOAT_SUM) {
-        let (mut below_sum, mut above_sum) = (lanes.splat(0.0), lanes.splat(0.0));
+        let (mut all_sum, mut above_sum) = (lanes.splat(0.0), lanes.splat(0.0));
         for row in group {
             let logits = lanes.load(row);
-            let argument = lanes.div(lanes.sub(logits, max_logit), temperature);
+            let distance = lanes.max(lanes.sub(logits, max_logit), lowest);
             let taken = lanes.at_least(logits, threshold);
-            let weights = lanes.drop(taken, lanes.screen_exp(argument));
-            let above = lanes.at_least(logits, deep);
-            above_sum = lanes.add(above_sum, lanes.keep(above, weights));
-            below_sum = lanes.add(below_sum, lanes.drop(above, weights));
+            let weights = lanes.drop(taken, lanes.screen_exp(distance, octaves));
+            all_sum = lanes.add(all_sum, weights);
+            if DEEP {
+                let above = lanes.at_least(logits, deep);
+                above_sum = lanes.add(above_sum, lanes.keep(above, weights));
+            }
             let bits = lanes.bits(taken);
             if bits != 0 {
                 lanes.compress(logits, bits, out.spare());
                 out.grow(bits.count_ones() as usize);
             }
         }
-        above_sums = lanes.widen_add(above_sums, above_sum);
-        below_sums = lanes.widen_add(below_sums, below_sum);
+        all_sums = lanes.widen_add(all_sums, all_sum);
+        if DEEP {
+            above_sums = lanes.widen_add(above_sums, above_sum);
+        }
     }
     Screened {
+        all: lanes.total(all_sums),
         above: lanes.total(above_sums),
-        below: lanes.total(below_sums),
     }
 }
 

@@ -25,9 +25,10 @@
 //! 5. A token left out may tie with a candidate at the threshold only: a pick has
 //!    to be heavier than any token left out.
 
-use crate::kernels::exp::{self, Rounding, screen};
+use crate::kernels::exp::screen::{self, Slope};
+use crate::kernels::exp::{self, Rounding};
 use crate::kernels::rows::{Blocks, Buffer, Row};
-use crate::kernels::{self, Engine, Kernels, Scale};
+use crate::kernels::{self, Engine, Kernels, Scale, Screen};
 use crate::request::{Rejection, Request};
 use crate::trace::{Report, Route};
 use crate::weight;
@@ -315,12 +316,13 @@ impl<'a> Sampler<'a> {
     /// A threshold at which so little is left out that the column maxima bound
     /// it well enough. None where there is none.
     fn peaked_threshold(&self, columns: &Levels) -> Option<f32> {
-        /// Columns at or above the threshold: each may make a block be read.
-        const HOT: u32 = 96;
-        /// Bounds of the tail that are good enough to stop at, relative.
-        const NOTHING: f64 = 1e-9;
-        /// And those that are worth a try.
-        const LITTLE: f64 = 0.01;
+        /// Columns at or above the threshold that still leave most blocks unread.
+        const FEW_HOT: u32 = 96;
+        /// Bounds of the tail, relative, that nothing is gained by tightening,
+        /// that will mostly do, and that are worth a try.
+        const NOTHING: f64 = 1e-8;
+        const LITTLE: f64 = 1e-3;
+        const SOME: f64 = 1e-2;
 
         let rows = self.blocks.rows_per_block() as f64;
         let mut mass_below: f64 = (0..Levels::LEN)
@@ -332,15 +334,15 @@ impl<'a> Sampler<'a> {
         let mut best = None;
         for level in 1..Levels::LEN {
             hot += columns.counts[level - 1];
-            if hot > HOT {
+            if hot > columns.total / 4 {
                 break;
             }
             mass_below -= f64::from(columns.counts[level - 1]) * Levels::weight(level - 1);
             let left_out = rows * (mass_below + f64::from(hot) * Levels::weight(level));
-            if left_out < LITTLE * total {
+            if left_out < SOME * total {
                 best = Some(level);
             }
-            if left_out < NOTHING * total {
+            if left_out < NOTHING * total || hot > FEW_HOT && left_out < LITTLE * total {
                 break;
             }
         }
@@ -368,13 +370,13 @@ impl<'a> Sampler<'a> {
         // The maxima below the threshold are summed like logits.
         self.spare.clear();
         self.spare.reserve(self.maxima.len() * Row::LEN)?;
-        let cold = self.kernels.screen(
-            &self.maxima,
-            self.scale,
-            threshold,
-            f32::INFINITY,
-            &mut self.spare,
-        );
+        let screen = self.screen_at(Thresholds {
+            candidates: threshold,
+            deep: f32::INFINITY,
+        });
+        let cold = self
+            .kernels
+            .screen(&self.maxima, screen, &mut self.spare);
         let hot_columns = self.spare.len();
         self.candidates.clear();
         self.starts.clear();
@@ -392,7 +394,7 @@ impl<'a> Sampler<'a> {
             Interval::ZERO
         } else {
             let rows = self.blocks.rows_per_block() as f64;
-            let cold = self.screened(cold.below, self.maxima.len() * Row::LEN);
+            let cold = self.screened(cold.all, self.maxima.len() * Row::LEN);
             let in_hot = hot_columns as f64 * (rows - 1.0) * f64::from(heaviest);
             Interval {
                 low: cold.low,
@@ -411,27 +413,22 @@ impl<'a> Sampler<'a> {
         self.candidates.clear();
         self.starts.clear();
         weight::reserve(&mut self.starts, self.blocks.len())?;
-        let (mut above, mut below) = (0.0, 0.0);
+        let screen = self.screen_at(thresholds);
+        let (mut all, mut above) = (0.0, 0.0);
         for block in 0..self.blocks.len() {
             self.starts.push(self.candidates.len() as u32);
             let rows = self.blocks.block(block);
             self.candidates.reserve(rows.len() * Row::LEN)?;
-            let screened = self.kernels.screen(
-                rows,
-                self.scale,
-                thresholds.candidates,
-                thresholds.deep,
-                &mut self.candidates,
-            );
+            let screened = self.kernels.screen(rows, screen, &mut self.candidates);
+            all += screened.all;
             above += screened.above;
-            below += screened.below;
         }
         let heaviest = self.weight_below(thresholds.candidates);
         let tokens = self.request.logits().len() + 2 * Row::LEN;
         let mass = if heaviest == 0.0 {
             Interval::ZERO
         } else {
-            self.screened(above + below, tokens)
+            self.screened(all, tokens)
         };
         let deep = (thresholds.deep < thresholds.candidates).then(|| {
             (
@@ -446,16 +443,26 @@ impl<'a> Sampler<'a> {
         })
     }
 
+    fn screen_at(&self, thresholds: Thresholds) -> Screen {
+        Screen {
+            max_logit: self.scale.max_logit,
+            slope: Slope::of(self.scale.temperature),
+            threshold: thresholds.candidates,
+            deep: thresholds.deep,
+        }
+    }
+
     /// The true sum behind a sum of `tokens` screened weights.
     fn screened(&self, sum: f64, tokens: usize) -> Interval {
         /// The screening exponential's, three additions in float, and those in
         /// double.
         const ERROR: f64 = screen::ERROR + 4.0 * 6e-8;
         let error = ERROR + self.order_error;
+        let far = tokens as f64 * screen::FAR;
         Interval {
-            low: (sum * (1.0 - error) - tokens as f64 * screen::FLOOR).max(0.0),
+            low: (sum * (1.0 - error) - far).max(0.0),
             // 1 / (1 - error), and more than the square of error to spare.
-            high: sum * (1.0 + error * 1.01),
+            high: sum * (1.0 + error * 1.01) + far,
         }
     }
 
