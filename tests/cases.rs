@@ -6,9 +6,10 @@ mod common;
 use colibri_sampler::Request;
 use colibri_sampler::oracle::{self, LIBRARY, ORIGINAL, Prepared, REFERENCE, Sampler};
 use colibri_sampler::trace::{self, Route};
-use common::cases::{self, Case, Entry, Expectation};
+use common::cases::{self, Case, Entry, Expectation, Subject};
 use common::host;
 use common::rand::{RAND_MAX, scripted, spread};
+use common::ways;
 
 /// Expectations in the file, "any" draws counted one by one and each function
 /// by itself.
@@ -24,18 +25,20 @@ fn is_recorded_here(case: &Case) -> bool {
 #[test]
 fn every_case_gives_the_recorded_tokens() {
     let cases = cases::reports();
-    let mut samplers = vec![LIBRARY, REFERENCE];
-    samplers.extend(ORIGINAL);
+    let ways = ways::all();
+    let mut subjects: Vec<&dyn Subject> = vec![&LIBRARY, &REFERENCE];
+    subjects.extend(ORIGINAL.iter().map(|original| original as &dyn Subject));
+    subjects.extend(ways.iter().map(|way| way as &dyn Subject));
     if ORIGINAL.is_none() {
-        println!("cases: the original is not in vendor/; library and reference only");
+        println!("cases: the original is not in vendor/: not compared with it");
     }
     let mut total = 0;
     let mut by_reference = Vec::new();
     for case in &cases {
         total += case.draws();
         if is_recorded_here(case) {
-            for sampler in &samplers {
-                let held = cases::check(case, sampler).unwrap_or_else(|e| panic!("{e}"));
+            for &subject in &subjects {
+                let held = cases::check(case, subject).unwrap_or_else(|e| panic!("{e}"));
                 assert_eq!(held, case.draws(), "{}", case.name);
             }
         } else {
@@ -54,9 +57,12 @@ fn every_case_gives_the_recorded_tokens() {
         );
     }
     println!(
-        "cases: {} cases, {total} expectations, on each of {:?}",
+        "cases: {} cases, {total} expectations compared with each of {:?}",
         cases.len(),
-        samplers.iter().map(|s| s.name).collect::<Vec<_>>()
+        subjects
+            .iter()
+            .map(|subject| subject.name())
+            .collect::<Vec<_>>()
     );
     assert_eq!((cases.len(), total), (CASES, EXPECTATIONS));
 }
@@ -76,7 +82,7 @@ fn every_case_gives_the_references_tokens() {
                 for entry in Entry::BOTH {
                     let ask = |sampler: &Sampler| {
                         scripted(raw, || {
-                            cases::Subject::draw(sampler, entry, &case.logits, temperature, top_p)
+                            sampler.draw(entry, &case.logits, temperature, top_p)
                         })
                     };
                     let (ours, reference) = (ask(&LIBRARY), ask(&REFERENCE));
@@ -100,9 +106,6 @@ fn every_case_gives_the_references_tokens() {
 fn every_case_keeps_the_recorded_nucleus() {
     let mut held = 0;
     for case in &cases::reports() {
-        if !is_recorded_here(case) {
-            println!("cases: {}: not on this host", case.name);
-        }
         for expectation in &case.expectations {
             let (temperature, top_p) = expectation.parameters();
             let report = || {
@@ -133,6 +136,9 @@ fn every_case_keeps_the_recorded_nucleus() {
                 _ => continue,
             }
             held += 1;
+            if !is_recorded_here(case) {
+                println!("cases: {}: by the C reference alone", case.name);
+            }
         }
     }
     println!("cases: {held} nuclei and fallbacks");

@@ -5,8 +5,10 @@
 mod common;
 
 use colibri_sampler::oracle::{LIBRARY, ORIGINAL, REFERENCE, Sampler};
+use common::cases::Subject;
 use common::rand::scripted;
 use common::shapes::SHAPES;
+use common::ways::{self, Way};
 
 /// A float's distance from a 64-byte boundary, in floats.
 const ALIGNMENTS: usize = 16;
@@ -30,6 +32,15 @@ fn check(values: &[f32]) -> i32 {
             panic!("{} {theirs}, library {ours}: {bits:?}", oracle.name);
         }
     }
+    thread_local! {
+        static WAYS: Vec<Way> = ways::all();
+    }
+    WAYS.with(|ways| {
+        for way in ways {
+            let theirs = way.argmax_first(values);
+            assert_eq!(ours, theirs, "{}: {values:?}", way.name());
+        }
+    });
     let greedy = || LIBRARY.serve_sample(values, 0.0, f32::NAN);
     assert_eq!(scripted(0, greedy), (ours, 0));
     ours

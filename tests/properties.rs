@@ -12,6 +12,7 @@ use colibri_sampler::{Request, SampleProb, sample_prob_desc};
 use common::cases::{Entry, Subject};
 use common::rand::{EDGES, RAND_MAX, scripted};
 use common::shapes::SHAPES;
+use common::ways;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -122,6 +123,10 @@ proptest! {
                 scripted(raw, || who.draw(entry, logits, temperature, top_p))
             };
             let ours = with_moved(&logits, offset, |moved| ask(&LIBRARY, moved));
+            for way in ways::all() {
+                let theirs = with_moved(&logits, offset, |moved| ask(&way, moved));
+                prop_assert_eq!(ours, theirs, "{:?}: {}", entry, way.name());
+            }
             for oracle in [REFERENCE].iter().chain(&ORIGINAL) {
                 prop_assert_eq!(ours, ask(oracle, &logits), "{:?} of {}", entry, oracle.name);
             }

@@ -5,3 +5,4 @@ pub mod cases;
 pub mod host;
 pub mod rand;
 pub mod shapes;
+pub mod ways;
