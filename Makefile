@@ -29,7 +29,8 @@ export CC CXX CARGO CARGO_TARGET_DIR V
 # For the C programs of c_tests alone: build.rs compiles the oracles, and those
 # must not change with an -Ofast.
 unexport CFLAGS
-C_TESTS = CFLAGS='$(CFLAGS)' c_tests
+C_TESTS_ENV = env CFLAGS='$(CFLAGS)'
+C_TESTS = $(C_TESTS_ENV) c_tests
 
 .DEFAULT_GOAL := all
 
@@ -78,7 +79,7 @@ clean: ## away with everything built
 	$(Q)$(CARGO) clean $(QUIET)
 
 # Every step of `make check`, in order; each is a target check-STEP of its own.
-CHECKS = format lint docs build headers tests symbols exits linking c valgrind vendor upstream replay
+CHECKS = format lint docs build headers tests symbols exits install consumer linking c valgrind vendor upstream replay
 
 check: ## everything that CI runs
 	+@MAKE="$(MAKE)" scripts/check.sh "$(TARGET_DIR)/check" $(CHECKS)
@@ -115,6 +116,12 @@ check-symbols: all
 check-exits: all
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/own_rand.c tests/cases/fallback_683.txt
+
+check-install: all
+	$(Q)scripts/need.sh g++ cmake pkg-config mandoc -- $(C_TESTS_ENV) c_tests/check_install.sh
+
+check-consumer: all
+	$(Q)scripts/need.sh pkg-config -- $(C_TESTS_ENV) c_tests/check_consumer.sh
 
 check-linking: all
 	$(Q)scripts/linking.sh "$(TARGET_DIR)"

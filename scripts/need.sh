@@ -1,7 +1,7 @@
 #!/bin/sh
 # need.sh TOOL... [-- COMMAND...]
 #
-# What a check needs: libclang, valgrind, g++, rustfmt, clippy. A tool that is
+# What a check needs: libclang, valgrind, g++, cmake, rustfmt, clippy. A tool that is
 # missing is installed where that may be done without asking (apt-get as root or
 # by a sudo that wants no password, rustup); elsewhere the one command that
 # would do it is named.
@@ -72,9 +72,9 @@ name_the_command() {
         ;;
     *)
         if command -v dnf >/dev/null 2>&1; then
-            echo "sudo dnf install $1" | sed 's/ g++$/ gcc-c++/'
+            echo "sudo dnf install $1" | sed 's/ g++$/ gcc-c++/; s/ pkg-config$/ pkgconf-pkg-config/'
         elif command -v pacman >/dev/null 2>&1; then
-            echo "sudo pacman -S $1" | sed 's/ g++$/ gcc/'
+            echo "sudo pacman -S $1" | sed 's/ g++$/ gcc/; s/ pkg-config$/ pkgconf/'
         else
             echo "sudo apt-get install $1"
         fi

@@ -1,0 +1,1 @@
+../standin/c/argmax_first.h

@@ -1,0 +1,1 @@
+../standin/c/qwen36_sample.h
