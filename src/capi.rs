@@ -5,9 +5,9 @@ use std::io::Write;
 use std::slice;
 
 use crate::greedy;
+use crate::kernels::Engine;
 use crate::order::{self, SampleProb};
 use crate::request::{Rejection, Request};
-use crate::kernels::Engine;
 use crate::sample::{self, Way};
 
 /// Orders two `SampleProb` for `qsort`: the heavier weight first, equal weights

@@ -186,11 +186,11 @@ fn screen_exp_8(distance: __m256, octaves: __m256) -> __m256 {
     let shifted = _mm256_fmadd_ps(distance, octaves, shift);
     let f = _mm256_fmsub_ps(distance, octaves, _mm256_sub_ps(shifted, shift));
     let [c0, c1, c2, c3, c4, c5] = screen::POLYNOMIAL;
-    let polynomial = _mm256_fmadd_ps(_mm256_set1_ps(c5), f, _mm256_set1_ps(c4));
-    let polynomial = _mm256_fmadd_ps(polynomial, f, _mm256_set1_ps(c3));
-    let polynomial = _mm256_fmadd_ps(polynomial, f, _mm256_set1_ps(c2));
-    let polynomial = _mm256_fmadd_ps(polynomial, f, _mm256_set1_ps(c1));
-    let polynomial = _mm256_fmadd_ps(polynomial, f, _mm256_set1_ps(c0));
+    let square = _mm256_mul_ps(f, f);
+    let low = _mm256_fmadd_ps(_mm256_set1_ps(c1), f, _mm256_set1_ps(c0));
+    let middle = _mm256_fmadd_ps(_mm256_set1_ps(c3), f, _mm256_set1_ps(c2));
+    let high = _mm256_fmadd_ps(_mm256_set1_ps(c5), f, _mm256_set1_ps(c4));
+    let polynomial = _mm256_fmadd_ps(_mm256_fmadd_ps(high, square, middle), square, low);
     // Multiplying by 2^k is adding k to the exponent of a number near 1.
     let k = _mm256_slli_epi32::<23>(_mm256_castps_si256(shifted));
     _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(polynomial), k))
@@ -280,7 +280,10 @@ fn total(sums: F64) -> f64 {
         _mm256_add_pd(sums[0], sums[1]),
         _mm256_add_pd(sums[2], sums[3]),
     );
-    let two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd::<1>(four));
+    let two = _mm_add_pd(
+        _mm256_castpd256_pd128(four),
+        _mm256_extractf128_pd::<1>(four),
+    );
     _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
 }
 

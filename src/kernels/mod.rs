@@ -11,6 +11,8 @@ pub(crate) mod rows;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -60,17 +62,20 @@ pub enum Tier {
     Portable,
     /// AVX2 and FMA.
     Avx2,
+    /// AVX-512 F, BW, DQ and VL.
+    Avx512,
 }
 
 impl Tier {
     /// All of them, rising.
-    pub const ALL: [Tier; 2] = [Tier::Portable, Tier::Avx2];
+    pub const ALL: [Tier; 3] = [Tier::Portable, Tier::Avx2, Tier::Avx512];
 
     /// The name, as `COLIBRI_SAMPLER_TIER` takes it.
     pub fn name(self) -> &'static str {
         match self {
             Tier::Portable => "portable",
             Tier::Avx2 => "avx2",
+            Tier::Avx512 => "avx512",
         }
     }
 
@@ -80,8 +85,16 @@ impl Tier {
             Tier::Portable => true,
             #[cfg(target_arch = "x86_64")]
             Tier::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "x86_64")]
+            Tier::Avx512 => {
+                Tier::Avx2.is_available()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+            }
             #[cfg(not(target_arch = "x86_64"))]
-            Tier::Avx2 => false,
+            _ => false,
         }
     }
 
@@ -90,8 +103,10 @@ impl Tier {
             Tier::Portable => &PORTABLE,
             #[cfg(target_arch = "x86_64")]
             Tier::Avx2 => &AVX2,
+            #[cfg(target_arch = "x86_64")]
+            Tier::Avx512 => &AVX512,
             #[cfg(not(target_arch = "x86_64"))]
-            Tier::Avx2 => &PORTABLE,
+            _ => &PORTABLE,
         }
     }
 }
@@ -141,6 +156,10 @@ kernels! {
         // SAFETY: inside functions that are compiled for AVX2 and FMA.
         #[cfg(target_arch = "x86_64")]
         AVX2 [target_feature(enable = "avx2,fma")] unsafe { avx2::Avx2::new() };
+        // SAFETY: inside functions that are compiled for these.
+        #[cfg(target_arch = "x86_64")]
+        AVX512 [target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+            unsafe { avx512::Avx512::new() };
     }
     {
         /// Writes, block by block, the maximum of each of the sixteen columns,

@@ -11,10 +11,12 @@ pub(super) struct Portable;
 type F32 = [f32; Row::LEN];
 type Mask = [u32; Row::LEN];
 
+#[inline(always)]
 fn zip(a: F32, b: F32, f: impl Fn(f32, f32) -> f32) -> F32 {
     std::array::from_fn(|lane| f(a[lane], b[lane]))
 }
 
+#[inline(always)]
 fn compare(a: F32, b: F32, f: impl Fn(f32, f32) -> bool) -> Mask {
     std::array::from_fn(|lane| if f(a[lane], b[lane]) { u32::MAX } else { 0 })
 }
@@ -117,7 +119,7 @@ impl Lanes for Portable {
             let shifted = y + screen::SHIFT;
             let f = y - (shifted - screen::SHIFT);
             let [c0, c1, c2, c3, c4, c5] = screen::POLYNOMIAL;
-            let polynomial = ((((c5 * f + c4) * f + c3) * f + c2) * f + c1) * f + c0;
+            let polynomial = ((c5 * f + c4) * (f * f) + (c3 * f + c2)) * (f * f) + (c1 * f + c0);
             // Multiplying by 2^k is adding k to the exponent of a number near 1.
             let k = shifted.to_bits() << 23;
             f32::from_bits(polynomial.to_bits().wrapping_add(k))

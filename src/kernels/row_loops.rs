@@ -115,15 +115,20 @@ fn screen_apart<L: Lanes, const DEEP: bool>(
         let (mut all_sum, mut above_sum) = (lanes.splat(0.0), lanes.splat(0.0));
         for row in group {
             let logits = lanes.load(row);
-            let distance = lanes.max(lanes.sub(logits, max_logit), lowest);
             let taken = lanes.at_least(logits, threshold);
+            let bits = lanes.bits(taken);
+            if bits == u16::MAX {
+                *out.spare() = row.0;
+                out.grow(Row::LEN);
+                continue;
+            }
+            let distance = lanes.max(lanes.sub(logits, max_logit), lowest);
             let weights = lanes.drop(taken, lanes.screen_exp(distance, octaves));
             all_sum = lanes.add(all_sum, weights);
             if DEEP {
                 let above = lanes.at_least(logits, deep);
                 above_sum = lanes.add(above_sum, lanes.keep(above, weights));
             }
-            let bits = lanes.bits(taken);
             if bits != 0 {
                 lanes.compress(logits, bits, out.spare());
                 out.grow(bits.count_ones() as usize);
@@ -160,7 +165,10 @@ pub(super) fn weigh<L: Lanes>(lanes: L, rows: &mut [Row], scale: Scale, rounding
             last_weights = lanes.host_exp(argument, rounding);
             last = first;
             let lane_0 = lanes.splat(first);
-            let uniform = lanes.and(lanes.at_least(logits, lane_0), lanes.at_least(lane_0, logits));
+            let uniform = lanes.and(
+                lanes.at_least(logits, lane_0),
+                lanes.at_least(lane_0, logits),
+            );
             if lanes.bits(uniform) != u16::MAX {
                 last = f32::NAN;
             }
@@ -213,15 +221,17 @@ pub(super) fn extract<L: Lanes>(
         let weights = lanes.load(row);
         let not_above = lanes.at_least(high, weights);
         let within = lanes.and(not_above, lanes.at_least(weights, low));
-        above_sums = lanes.widen_add(above_sums, lanes.drop(not_above, weights));
-        within_sums = lanes.widen_add(within_sums, lanes.keep(within, weights));
+        if lanes.bits(not_above) != u16::MAX {
+            above_sums = lanes.widen_add(above_sums, lanes.drop(not_above, weights));
+        }
         let bits = lanes.bits(within);
-        count += bits.count_ones() as usize;
-        if bits != 0
-            && let Some(out) = out.as_deref_mut()
-        {
-            lanes.compress(weights, bits, out.spare());
-            out.grow(bits.count_ones() as usize);
+        if bits != 0 {
+            within_sums = lanes.widen_add(within_sums, lanes.keep(within, weights));
+            count += bits.count_ones() as usize;
+            if let Some(out) = out.as_deref_mut() {
+                lanes.compress(weights, bits, out.spare());
+                out.grow(bits.count_ones() as usize);
+            }
         }
     }
     Extracted {

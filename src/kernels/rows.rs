@@ -157,11 +157,6 @@ impl Buffer {
         debug_assert!(self.len <= self.rows.len() * Row::LEN);
     }
 
-    pub(crate) fn push(&mut self, value: f32) {
-        self.spare()[0] = value;
-        self.grow(1);
-    }
-
     /// The floats, and `fill` up to the end of their last row.
     pub(crate) fn padded(&mut self, fill: f32) -> &mut [Row] {
         let rows = self.len.div_ceil(Row::LEN);

@@ -101,8 +101,11 @@ impl Levels {
         for row in rows {
             let levels = row.0.map(|logit| {
                 let level = (scale.max_logit - logit) * per_level;
-                // Not above LEN - 1, and not NaN: max - logit >= 0.
-                level.min((Levels::LEN - 1) as f32) as i32 as usize
+                // So written, infinity and NaN give the last level too.
+                let last = (Levels::LEN - 1) as f32;
+                let level = if level < last { level } else { last };
+                // SAFETY: from 0, since no logit is above the maximum, to LEN - 1.
+                unsafe { level.to_int_unchecked::<i32>() as usize }
             });
             for (lane, level) in levels.into_iter().enumerate() {
                 counts[lane % 4][level.min(Levels::LEN - 1)] += 1;
@@ -125,7 +128,7 @@ impl Levels {
 
     /// The weight at the upper edge of a level.
     fn weight(level: usize) -> f64 {
-        let octaves = 2.0_f64.powi(-(level as i32 / 2));
+        let octaves = f64::from_bits((1023 - level as u64 / 2) << 52);
         if level.is_multiple_of(2) {
             octaves
         } else {
@@ -296,6 +299,8 @@ impl<'a> Sampler<'a> {
         for attempt in 0..Guess::ATTEMPTS {
             let thresholds = guess.thresholds(attempt, self.scale);
             let threshold = thresholds.candidates;
+            self.candidates.clear();
+            self.candidates.reserve(guess.tokens(attempt))?;
             let mut tail = self.screen(thresholds)?;
             self.weigh_candidates();
             let mut settled = self.settle(threshold, &tail)?;
@@ -351,7 +356,8 @@ impl<'a> Sampler<'a> {
 
     /// Whether a block has a logit at or above `threshold`.
     fn is_hot(&self, block: usize, threshold: f32) -> bool {
-        self.maxima[block].0.iter().any(|&max| max >= threshold)
+        let maxima = self.maxima[block].0.map(|max| max >= threshold);
+        maxima.into_iter().fold(false, |any, hot| any | hot)
     }
 
     /// The exact weight of the heaviest token that a threshold can leave out.
@@ -374,9 +380,7 @@ impl<'a> Sampler<'a> {
             candidates: threshold,
             deep: f32::INFINITY,
         });
-        let cold = self
-            .kernels
-            .screen(&self.maxima, screen, &mut self.spare);
+        let cold = self.kernels.screen(&self.maxima, screen, &mut self.spare);
         let hot_columns = self.spare.len();
         self.candidates.clear();
         self.starts.clear();
@@ -410,7 +414,6 @@ impl<'a> Sampler<'a> {
 
     /// Gathers the candidates and screens all others.
     fn screen(&mut self, thresholds: Thresholds) -> Result<Tail, Rejection> {
-        self.candidates.clear();
         self.starts.clear();
         weight::reserve(&mut self.starts, self.blocks.len())?;
         let screen = self.screen_at(thresholds);
@@ -600,7 +603,10 @@ impl<'a> Sampler<'a> {
             } else {
                 // Halving the bits ends after 32 steps, whatever the weights.
                 let (low, high) = (low.to_bits(), high.to_bits());
-                (f32::from_bits(high), f32::from_bits(high - high.saturating_sub(low) / 2))
+                (
+                    f32::from_bits(high),
+                    f32::from_bits(high - high.saturating_sub(low) / 2),
+                )
             };
             let single = first == last;
             self.spare.clear();
@@ -663,7 +669,10 @@ impl<'a> Sampler<'a> {
             .kernels
             .nth_between(rows, weight, weight, rank)
             .expect("the pick is a candidate");
-        let block = self.starts.partition_point(|&start| start as usize <= position) - 1;
+        let block = self
+            .starts
+            .partition_point(|&start| start as usize <= position)
+            - 1;
         let within = self
             .kernels
             .nth_between(
@@ -783,6 +792,10 @@ fn pivots(weights: &[f32], low: f32, high: f32, share: f64) -> (f32, f32) {
         return (high, low);
     }
     sample.sort_unstable_by_key(|weight| std::cmp::Reverse(weight.to_bits()));
+    if sample[0] == sample[len - 1] {
+        // Probably one crowd of equal weights, which needs no sorting.
+        return (sample[0], sample[0]);
+    }
     let mass: f64 = sample.iter().map(|&weight| f64::from(weight)).sum();
     let mut reached = 0.0;
     let index = sample
@@ -821,6 +834,8 @@ struct Guess {
     pick: usize,
     /// The level that the nucleus is expected to end in. As `pick` without a cut.
     end: usize,
+    /// Tokens expected down to each level's lower edge.
+    tokens: [usize; Levels::LEN],
 }
 
 impl Guess {
@@ -838,6 +853,7 @@ impl Guess {
         // where that is still rare; the sample where it is not.
         let (mut hot, mut sampled) = (0, 0);
         let mut masses = [0.0; Levels::LEN];
+        let mut tokens_to = [0; Levels::LEN];
         let mut before = 0.0;
         for level in 0..Levels::LEN {
             hot += columns.counts[level];
@@ -851,6 +867,7 @@ impl Guess {
             let tokens = (share * vocab_size).max(before);
             masses[level] = (tokens - before) * Levels::weight(level) * 0.84;
             before = tokens;
+            tokens_to[level] = tokens as usize;
         }
         let total: f64 = masses.iter().sum();
         let level_of = |share: f64| {
@@ -876,25 +893,40 @@ impl Guess {
             } else {
                 pick
             },
+            tokens: tokens_to,
         }
+    }
+
+    /// The level above which candidates are taken at the `attempt`-th try.
+    fn level(&self, attempt: usize) -> usize {
+        if self.is_shallow() && attempt == 0 {
+            return self.pick + 2;
+        }
+        let attempt = attempt - usize::from(self.is_shallow());
+        (self.end + 2 + 6 * attempt).min(Levels::LEN - 1)
+    }
+
+    /// Whether the nucleus ends so far below the pick that its last token is
+    /// small beside the pick, and need not be found.
+    fn is_shallow(&self) -> bool {
+        self.end >= self.pick + 8
+    }
+
+    /// How many candidates to make room for at once.
+    fn tokens(&self, attempt: usize) -> usize {
+        let tokens = self.tokens[self.level(attempt) - 1];
+        tokens + tokens / 16
     }
 
     /// Where to cut at the `attempt`-th try, from 0.
     fn thresholds(&self, attempt: usize, scale: Scale) -> Thresholds {
-        /// Levels from the pick to the nucleus end that make the last kept
-        /// weight small beside the pick's.
-        const FAR: usize = 8;
-        let shallow = self.end >= self.pick + FAR;
-        if shallow && attempt == 0 {
-            return Thresholds {
-                candidates: Levels::logit(self.pick + 2, scale),
-                deep: Levels::logit(self.end - 2, scale),
-            };
-        }
-        let level = self.end + 2 + 6 * (attempt - usize::from(shallow));
         Thresholds {
-            candidates: Levels::logit(level, scale),
-            deep: f32::INFINITY,
+            candidates: Levels::logit(self.level(attempt), scale),
+            deep: if self.is_shallow() && attempt == 0 {
+                Levels::logit(self.end - 2, scale)
+            } else {
+                f32::INFINITY
+            },
         }
     }
 }
