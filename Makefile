@@ -124,7 +124,7 @@ check-consumer: all
 	$(Q)scripts/need.sh pkg-config -- $(C_TESTS_ENV) c_tests/check_consumer.sh
 
 check-linking: all
-	$(Q)scripts/linking.sh "$(TARGET_DIR)"
+	$(Q)scripts/need.sh g++ cmake pkg-config -- $(C_TESTS_ENV) c_tests/check_linking_doc.sh "$(TARGET_DIR)"
 
 check-c: all ## the C regression, linked statically and dynamically
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/regression.c
