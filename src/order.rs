@@ -1,9 +1,11 @@
 //! The one order of tokens: by weight, heaviest first, then by id.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::ffi::{c_int, c_void};
 
 use crate::kernels::mode;
+use crate::request::Rejection;
+use crate::weight;
 
 /// A weight and its token id.
 #[repr(C)]
@@ -37,6 +39,60 @@ pub(crate) fn sort(tokens: &mut [SampleProb], nan: bool) {
     } else {
         tokens.sort_unstable_by(compare);
     }
+}
+
+/// Below this a comparison sort is quicker than passes over all digits.
+const MANY: usize = 1024;
+
+/// Sorts weights from 0 to 1, heaviest first. `scratch` is memory to use and to
+/// use again.
+pub(crate) fn sort_weights(weights: &mut [f32], scratch: &mut Vec<f32>) -> Result<(), Rejection> {
+    if weights.len() < MANY {
+        weights.sort_unstable_by_key(|weight| Reverse(weight.to_bits()));
+        return Ok(());
+    }
+    // A crowd of equal weights would make every count wait for the one before.
+    if weights.iter().all(|&weight| weight == weights[0]) {
+        return Ok(());
+    }
+    scratch.clear();
+    weight::reserve(scratch, weights.len())?;
+    scratch.resize(weights.len(), 0.0);
+    // From the lowest digit up, each pass keeping the order of equal digits. The
+    // distance in bits from 1 rises as the weight falls, and has thirty bits.
+    const BITS: u32 = 10;
+    let digit = |weight: f32, pass: u32| {
+        let distance = 1.0_f32.to_bits().wrapping_sub(weight.to_bits());
+        (distance >> (pass * BITS)) as usize & ((1 << BITS) - 1)
+    };
+    let mut counts = [[0_u32; 1 << BITS]; 3];
+    for &weight in weights.iter() {
+        for (pass, counts) in (0..).zip(&mut counts) {
+            counts[digit(weight, pass)] += 1;
+        }
+    }
+    let (mut from, mut to) = (weights, &mut scratch[..]);
+    let mut swapped = false;
+    for (pass, counts) in (0..).zip(&mut counts) {
+        if counts[digit(from[0], pass)] as usize == from.len() {
+            continue;
+        }
+        let mut next = 0;
+        for count in counts.iter_mut() {
+            next += std::mem::replace(count, next);
+        }
+        for &weight in from.iter() {
+            let place = &mut counts[digit(weight, pass)];
+            to[*place as usize] = weight;
+            *place += 1;
+        }
+        std::mem::swap(&mut from, &mut to);
+        swapped = !swapped;
+    }
+    if swapped {
+        to.copy_from_slice(from);
+    }
+    Ok(())
 }
 
 unsafe extern "C" fn compare_for_qsort(a: *const c_void, b: *const c_void) -> c_int {

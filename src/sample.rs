@@ -3,7 +3,7 @@
 use crate::draw;
 use crate::greedy;
 use crate::kernels::{Engine, mode};
-use crate::nucleus::{bucket, certified, full_sort};
+use crate::nucleus::{bucket, certified, full_sort, head};
 use crate::request::{Rejection, Request};
 use crate::trace::{Report, Route};
 use crate::weight::Weights;
@@ -67,10 +67,24 @@ pub(crate) fn sample_nucleus(
             return Ok(report);
         }
     }
+    let weights = Weights::of(request, way.engine)?;
+    if weights.ordinary {
+        let vocab_size = request.logits().len();
+        let landed = head::sample(request, &weights, uniform, way.engine)?;
+        return Ok(Report {
+            token: landed.token,
+            route: Route::Exact,
+            candidates: landed.sorted,
+            nucleus: landed.nucleus,
+            weighed: vocab_size,
+            sorted: landed.sorted,
+            refined: 0,
+        });
+    }
     if request.is_cut() {
-        by_buckets(request, uniform, way)
+        from_buckets(request, &weights, uniform)
     } else {
-        by_full_sort(request, uniform, way)
+        from_full_sort(request, &weights, uniform)
     }
 }
 
@@ -80,14 +94,22 @@ pub(crate) fn by_buckets(
     uniform: f64,
     way: Way,
 ) -> Result<Report, Rejection> {
-    let vocab_size = request.logits().len();
     let weights = Weights::of(request, way.in_mode().engine)?;
-    let mut nucleus = bucket::nucleus(request, &weights)?;
+    from_buckets(request, &weights, uniform)
+}
+
+fn from_buckets(
+    request: &Request<'_>,
+    weights: &Weights,
+    uniform: f64,
+) -> Result<Report, Rejection> {
+    let vocab_size = request.logits().len();
+    let mut nucleus = bucket::nucleus(request, weights)?;
     let candidates = nucleus.order.len();
     let fell_back = !nucleus.reached && candidates < vocab_size;
     if fell_back {
         drop(nucleus);
-        nucleus = full_sort::nucleus(request, &weights)?;
+        nucleus = full_sort::nucleus(request, weights)?;
     }
     Ok(Report {
         token: draw::pick(&nucleus, uniform),
@@ -110,9 +132,17 @@ pub(crate) fn by_full_sort(
     uniform: f64,
     way: Way,
 ) -> Result<Report, Rejection> {
-    let vocab_size = request.logits().len();
     let weights = Weights::of(request, way.in_mode().engine)?;
-    let nucleus = full_sort::nucleus(request, &weights)?;
+    from_full_sort(request, &weights, uniform)
+}
+
+fn from_full_sort(
+    request: &Request<'_>,
+    weights: &Weights,
+    uniform: f64,
+) -> Result<Report, Rejection> {
+    let vocab_size = request.logits().len();
+    let nucleus = full_sort::nucleus(request, weights)?;
     Ok(Report {
         token: draw::pick(&nucleus, uniform),
         route: Route::FullSort,

@@ -15,6 +15,8 @@ pub enum Route {
     Certified,
     /// The certified path, after looking closer.
     Refined,
+    /// Every weight exactly, and a sort of the heaviest.
+    Exact,
     /// Exponent buckets, then a sort of what they let through.
     Buckets,
     /// Exponent buckets whose candidates ran out below the cutoff, and then the

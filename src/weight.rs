@@ -1,7 +1,7 @@
 //! The maximum, the float weights by the host's expf, and their double sum.
 
 use crate::kernels::rows::{self, Row};
-use crate::kernels::{self, Engine, Scale, exp};
+use crate::kernels::{self, Engine, Scale, exp, mode};
 use crate::request::{Rejection, Request};
 
 /// The weights of a vocabulary, by token id.
@@ -11,6 +11,9 @@ pub(crate) struct Weights {
     /// Their sum in double, taken in token-id order. NaN exactly when one of
     /// them is: none is negative.
     pub(crate) total: f64,
+    /// They are as most are: finite, the greatest 1, and made and summed in the
+    /// default floating-point mode.
+    pub(crate) ordinary: bool,
 }
 
 impl Weights {
@@ -49,7 +52,20 @@ impl Weights {
             rows,
             vocab_size,
             total,
+            ordinary: ordinary && mode::is_default(),
         })
+    }
+
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The id of the `rank`-th token (from 0, by id) that weighs `weight`.
+    pub(crate) fn nth(&self, weight: f32, rank: usize, engine: Engine) -> usize {
+        engine
+            .kernels
+            .nth_between(&self.rows, weight, weight, rank)
+            .expect("a token has the weight")
     }
 
     pub(crate) fn by_id(&self) -> &[f32] {

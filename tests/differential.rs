@@ -635,7 +635,7 @@ fn every_path_answers() {
         }
     }
     println!("differential: paths {routes:?}");
-    let mut wanted = vec![Route::Greedy, Route::Buckets, Route::FullSort];
+    let mut wanted = vec![Route::Greedy, Route::Exact, Route::Buckets, Route::FullSort];
     if Settings::default().twin {
         wanted.extend([Route::Certified, Route::Refined]);
     } else {

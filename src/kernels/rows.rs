@@ -166,6 +166,11 @@ impl Buffer {
         used
     }
 
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
+        let len = self.len;
+        &mut floats_mut(&mut self.rows)[..len]
+    }
+
     pub(crate) fn as_slice(&self) -> &[f32] {
         &floats(&self.rows)[..self.len]
     }

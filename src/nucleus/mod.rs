@@ -1,10 +1,12 @@
 //! The nucleus: the fewest tokens, taken in order, whose mass reaches the
-//! cutoff. `full_sort` says what that means, `bucket` sorts fewer tokens, and
-//! `certified` finds the pick without weighing most of them.
+//! cutoff. `full_sort` says what that means and `bucket` sorts fewer tokens, for
+//! any input. For ordinary ones `head` is the same sooner, and `certified` finds
+//! the pick without weighing most tokens.
 
 pub(crate) mod bucket;
 pub(crate) mod certified;
 pub(crate) mod full_sort;
+pub(crate) mod head;
 
 use crate::order::SampleProb;
 
