@@ -75,6 +75,11 @@ replay: ## draws compared with the C code, as a table; ARGS='FILE --vocab V ...'
 	$(Q)scripts/need.sh libclang
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay -- $(ARGS)
 
+# The C side as Colibri compiles its own.
+bench: ## times beside the C code's; ARGS='--quick --csv FILE --markdown ...'
+	$(Q)scripts/need.sh libclang
+	$(Q)CFLAGS='-O3 -march=native' $(CARGO) bench $(QUIET) --bench paired -- $(ARGS)
+
 clean: ## away with everything built
 	$(Q)$(CARGO) clean $(QUIET)
 
