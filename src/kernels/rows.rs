@@ -52,13 +52,20 @@ pub(crate) struct Blocks<'a> {
 impl<'a> Blocks<'a> {
     /// `rows` is at least 1.
     pub(crate) fn new(logits: &'a [f32], rows: usize) -> Self {
-        // SAFETY: any sixteen floats are a valid Row.
-        let (head, body, tail) = unsafe { logits.align_to::<Row>() };
-        // Without a whole row align_to may leave more than a row in front.
-        let (head, tail) = if head.len() > Row::LEN {
-            head.split_at(Row::LEN)
-        } else {
-            (head, tail)
+        let bytes_over = logits.as_ptr().addr() % align_of::<Row>();
+        let to_next_line = (align_of::<Row>() - bytes_over) / size_of::<f32>() % Row::LEN;
+        let (head, rest) = logits.split_at(to_next_line.min(logits.len()));
+        let (whole, tail) = rest.split_at(rest.len() / Row::LEN * Row::LEN);
+        // SAFETY: `whole` starts on a cache line, or is empty, and holds sixteen
+        // floats for each row. Floats are aligned to their size, so the distance
+        // to the line above is a whole number of them.
+        let body = unsafe {
+            let first = if whole.is_empty() {
+                std::ptr::NonNull::dangling().as_ptr()
+            } else {
+                whole.as_ptr().cast()
+            };
+            std::slice::from_raw_parts(first, whole.len() / Row::LEN)
         };
         Blocks {
             head: Row::padded(head),

@@ -374,14 +374,17 @@ impl<'a> Sampler<'a> {
     /// times its length.
     fn gather(&mut self, threshold: f32) -> Result<Tail, Rejection> {
         // The maxima below the threshold are summed like logits.
-        self.spare.clear();
-        self.spare.reserve(self.maxima.len() * Row::LEN)?;
         let screen = self.screen_at(Thresholds {
             candidates: threshold,
             deep: f32::INFINITY,
         });
-        let cold = self.kernels.screen(&self.maxima, screen, &mut self.spare);
-        let hot_columns = self.spare.len();
+        let (mut cold, mut hot_columns) = (0.0, 0);
+        for maxima in self.maxima.chunks(64) {
+            self.spare.clear();
+            self.spare.reserve(maxima.len() * Row::LEN)?;
+            cold += self.kernels.screen(maxima, screen, &mut self.spare).all;
+            hot_columns += self.spare.len();
+        }
         self.candidates.clear();
         self.starts.clear();
         weight::reserve(&mut self.starts, self.blocks.len())?;
@@ -398,7 +401,7 @@ impl<'a> Sampler<'a> {
             Interval::ZERO
         } else {
             let rows = self.blocks.rows_per_block() as f64;
-            let cold = self.screened(cold.all, self.maxima.len() * Row::LEN);
+            let cold = self.screened(cold, self.maxima.len() * Row::LEN);
             let in_hot = hot_columns as f64 * (rows - 1.0) * f64::from(heaviest);
             Interval {
                 low: cold.low,
@@ -427,8 +430,9 @@ impl<'a> Sampler<'a> {
             above += screened.above;
         }
         let heaviest = self.weight_below(thresholds.candidates);
-        let tokens = self.request.logits().len() + 2 * Row::LEN;
-        let mass = if heaviest == 0.0 {
+        // With the padding of the two ragged rows.
+        let tokens = self.request.logits().len() - self.candidates.len() + 2 * Row::LEN;
+        let mass = if heaviest == 0.0 || tokens == 2 * Row::LEN {
             Interval::ZERO
         } else {
             self.screened(all, tokens)
