@@ -62,10 +62,11 @@ pub(crate) fn sample_nucleus(
     way: Way,
 ) -> Result<Report, Rejection> {
     let way = way.in_mode();
-    if way.certify && request.logits().len() > SHORT {
-        if let Some(report) = certified::sample(request, uniform, way.engine)? {
-            return Ok(report);
-        }
+    if way.certify
+        && request.logits().len() > SHORT
+        && let Some(report) = certified::sample(request, uniform, way.engine)?
+    {
+        return Ok(report);
     }
     let weights = Weights::of(request, way.engine)?;
     if weights.ordinary {

@@ -158,8 +158,7 @@ kernels! {
         AVX2 [target_feature(enable = "avx2,fma")] unsafe { avx2::Avx2::new() };
         // SAFETY: inside functions that are compiled for these.
         #[cfg(target_arch = "x86_64")]
-        AVX512 [target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-            unsafe { avx512::Avx512::new() };
+        AVX512 [target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")] unsafe { avx512::Avx512::new() };
     }
     {
         /// Writes, block by block, the maximum of each of the sixteen columns,
