@@ -305,3 +305,55 @@ void reference_release(struct reference_prepared *prepared)
     free(prepared->order);
     free(prepared);
 }
+
+/* The mass of the first tokens of an order, added in the order of ids. */
+static double mass_by_id(const struct weighted_token *order, int count, int vocab_size)
+{
+    float *left = allocate(vocab_size, sizeof *left);
+    double mass = 0.0;
+
+    for (int id = 0; id < vocab_size; id++)
+        left[id] = 0.0f;
+    for (int k = 0; k < count; k++)
+        left[order[k].id] = order[k].weight;
+    for (int id = 0; id < vocab_size; id++)
+        mass += left[id]; /* a token that is not left adds 0, which changes no sum */
+    free(left);
+    return mass;
+}
+
+int reference_sample_filtered(const float *logits, int vocab_size, float temperature, float top_p, int top_k,
+                              float min_p, double uniform, struct reference_filtered *found)
+{
+    float *weights = allocate(vocab_size, sizeof *weights);
+    struct weighted_token *order;
+    double target;
+    double mass = 0.0;
+    int left = vocab_size;
+    int id;
+
+    found->total_weight = compute_weights(logits, vocab_size, temperature, weights);
+    order = sort_vocabulary(weights, vocab_size);
+    id = order[0].id;
+
+    if (top_k > 0 && top_k < vocab_size)
+        left = top_k;
+    found->nucleus = walk_nucleus(order, left, cutoff_for(top_p, mass_by_id(order, left, vocab_size)), &found->kept);
+    while (order[found->nucleus - 1].weight < (double)min_p * order[0].weight)
+        found->nucleus--;
+    found->kept = 0.0;
+    for (int k = 0; k < found->nucleus; k++)
+        found->kept += order[k].weight;
+
+    target = uniform * found->kept;
+    for (int k = 0; k < found->nucleus; k++) {
+        mass += order[k].weight;
+        if (mass >= target) {
+            id = order[k].id;
+            break;
+        }
+    }
+    free(order);
+    free(weights);
+    return id;
+}

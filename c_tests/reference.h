@@ -59,6 +59,20 @@ int reference_first_draw_behind(const struct reference_prepared *prepared, int p
 
 void reference_release(struct reference_prepared *prepared);
 
+/* What a draw under the filters of docs/api.md was made from. */
+struct reference_filtered {
+    int nucleus;         /* tokens that could be drawn */
+    double kept;         /* their mass, added in sampling order */
+    double total_weight; /* the mass of the whole vocabulary, added in the order of ids */
+};
+
+/*
+ * One draw under all filters, by docs/api.md. Requires what that text accepts, and a temperature above 0: a finite
+ * maximum, no NaN, 0 <= top_k, 0 <= min_p <= 1, 0 <= uniform <= 1.
+ */
+int reference_sample_filtered(const float *logits, int vocab_size, float temperature, float top_p, int top_k,
+                              float min_p, double uniform, struct reference_filtered *found);
+
 #ifdef __cplusplus
 }
 #endif

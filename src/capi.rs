@@ -1,4 +1,7 @@
-//! The C surface: every exported function and every pointer of a caller.
+//! The C surface: every exported function and every pointer of a caller. Here
+//! are the functions of Colibri's own headers, in `request` ours.
+
+pub mod request;
 
 use std::ffi::{c_float, c_int, c_void};
 use std::io::Write;

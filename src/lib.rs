@@ -15,6 +15,7 @@
 mod capi;
 mod request;
 mod sample;
+mod sampler;
 
 mod greedy;
 mod nucleus;
@@ -23,12 +24,20 @@ mod draw;
 mod order;
 mod weight;
 
+mod rng;
+mod threads;
+mod workspace;
+
 mod kernels;
 
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod trace;
 
+pub use capi::request as ffi;
 pub use capi::{argmax_first, sample_prob_desc, serve_sample, serve_sample_sorted};
 pub use order::SampleProb;
-pub use request::{Rejection, Request};
+pub use request::{Params, Rejection, Request};
+pub use rng::Rng;
+pub use sampler::{BatchRow, Info, Path, Sample, Sampler, sample_batch, top_logprobs};
+pub use workspace::Workspace;

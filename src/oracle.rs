@@ -122,6 +122,34 @@ pub fn reference_trace(logits: &[f32], temperature: f32, top_p: f32) -> (c_int, 
     (token, trace)
 }
 
+/// The reference's token under all filters, and what it was drawn from. The
+/// arguments are what `docs/api.md` accepts, the temperature above 0.
+pub fn reference_filtered(
+    logits: &[f32],
+    params: &crate::Params,
+    uniform: f64,
+) -> (c_int, reference_filtered) {
+    let mut found = reference_filtered {
+        nucleus: 0,
+        kept: 0.0,
+        total_weight: 0.0,
+    };
+    // SAFETY: as in reference_trace.
+    let token = unsafe {
+        reference_sample_filtered(
+            logits.as_ptr(),
+            c_len(logits),
+            params.temperature,
+            params.top_p,
+            params.top_k,
+            params.min_p,
+            uniform,
+            &mut found,
+        )
+    };
+    (token, found)
+}
+
 /// One full sort of the reference, from which it answers any number of draws.
 #[derive(Debug)]
 pub struct Prepared(NonNull<reference_prepared>);

@@ -41,6 +41,12 @@ pub(crate) fn sort(tokens: &mut [SampleProb], nan: bool) {
     }
 }
 
+/// Brings the first `count` of the order to the front of `tokens`, as they come.
+/// No weight is NaN; `count` is at least 1 and at most all.
+pub(crate) fn select(tokens: &mut [SampleProb], count: usize) {
+    tokens.select_nth_unstable_by(count - 1, compare);
+}
+
 /// Below this a comparison sort is quicker than passes over all digits.
 const MANY: usize = 1024;
 

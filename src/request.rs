@@ -14,6 +14,23 @@ pub enum Rejection {
     TooLong(usize),
     /// An allocation failed.
     OutOfMemory,
+    /// A draw that is NaN or outside [0, 1].
+    Uniform,
+    /// A temperature that is NaN, negative or infinite; for log-probabilities
+    /// also 0.
+    Temperature,
+    /// A `top_k` below 0, or a number of tokens that the vocabulary has not.
+    TopK,
+    /// A `min_p` that is NaN or outside [0, 1].
+    MinP,
+    /// A logit that is NaN or +inf: the first one's index.
+    Logit(usize),
+    /// Every logit is -inf.
+    AllMasked,
+    /// Rows that overlap, or that do not fit into an address space.
+    Stride,
+    /// A workspace that is too small. Holds the bytes that are needed.
+    Workspace(usize),
 }
 
 impl fmt::Display for Rejection {
@@ -23,6 +40,14 @@ impl fmt::Display for Rejection {
             Rejection::Null(argument) => write!(f, "{argument} is NULL"),
             Rejection::TooLong(n) => write!(f, "logits has {n} values, at most {}", i32::MAX),
             Rejection::OutOfMemory => f.write_str("OOM sampling"),
+            Rejection::Uniform => f.write_str("uniform is NaN or outside [0, 1]"),
+            Rejection::Temperature => f.write_str("temperature is NaN or out of range"),
+            Rejection::TopK => f.write_str("top_k is negative, or k no number of tokens"),
+            Rejection::MinP => f.write_str("min_p is NaN or outside [0, 1]"),
+            Rejection::Logit(index) => write!(f, "logit {index} is NaN or +inf"),
+            Rejection::AllMasked => f.write_str("every logit is -inf"),
+            Rejection::Stride => f.write_str("stride is less than a row, or too large"),
+            Rejection::Workspace(bytes) => write!(f, "workspace has less than {bytes} bytes"),
         }
     }
 }
@@ -91,5 +116,101 @@ impl<'a> Request<'a> {
         } else {
             total_weight
         }
+    }
+}
+
+/// What shapes the distribution that a draw is made from. `docs/api.md` says to
+/// the bit what each filter means.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// The divisor of the logits, finite. 0: the argmax.
+    pub temperature: f32,
+    /// The share of the total weight that the nucleus has to reach. Outside the
+    /// open interval (0, 1), and NaN: no cut.
+    pub top_p: f32,
+    /// How many tokens are left, counted along the order. 0: all.
+    pub top_k: i32,
+    /// The least weight of a token as a share of the largest one, in [0, 1].
+    /// 0: no bound.
+    pub min_p: f32,
+}
+
+impl Default for Params {
+    /// Temperature 1 and no filter.
+    fn default() -> Self {
+        Params {
+            temperature: 1.0,
+            top_p: 1.0,
+            top_k: 0,
+            min_p: 0.0,
+        }
+    }
+}
+
+impl Params {
+    /// Whether a draw with these parameters is possible.
+    pub fn check(&self) -> Result<(), Rejection> {
+        // -0 is 0; a NaN is in no range.
+        if !(0.0..=f32::MAX).contains(&self.temperature) {
+            return Err(Rejection::Temperature);
+        }
+        if self.top_k < 0 {
+            return Err(Rejection::TopK);
+        }
+        if !(0.0..=1.0).contains(&self.min_p) {
+            return Err(Rejection::MinP);
+        }
+        Ok(())
+    }
+}
+
+/// One draw by the rules of the `colibri_` functions. Of the logits only the
+/// number is checked here: `check_scan` judges what a scan of them
+/// finds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DrawRequest<'a> {
+    pub(crate) request: Request<'a>,
+    pub(crate) uniform: f64,
+    /// The tokens that `top_k` leaves: at least one, at most all.
+    pub(crate) top_k: usize,
+    pub(crate) min_p: f32,
+}
+
+impl<'a> DrawRequest<'a> {
+    pub(crate) fn new(logits: &'a [f32], params: &Params, uniform: f64) -> Result<Self, Rejection> {
+        let request = Request::new(logits, params.temperature, params.top_p)?;
+        params.check()?;
+        if !(0.0..=1.0).contains(&uniform) {
+            return Err(Rejection::Uniform);
+        }
+        let top_k = match params.top_k as usize {
+            0 => logits.len(),
+            top_k => top_k.min(logits.len()),
+        };
+        Ok(DrawRequest {
+            request,
+            uniform,
+            top_k,
+            min_p: params.min_p,
+        })
+    }
+
+    /// Whether `serve_sample` would draw from the same nucleus.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.top_k == self.request.logits.len() && self.min_p == 0.0
+    }
+}
+
+/// Refuses logits that give no finite weights. `max_logit` and `nan` are what a
+/// scan found; the place is looked for only when something is wrong.
+pub(crate) fn check_scan(logits: &[f32], max_logit: f32, nan: bool) -> Result<(), Rejection> {
+    if !nan && max_logit.is_finite() {
+        return Ok(());
+    }
+    let bad = |logit: &f32| logit.is_nan() || *logit == f32::INFINITY;
+    match logits.iter().position(bad) {
+        Some(index) => Err(Rejection::Logit(index)),
+        None => Err(Rejection::AllMasked),
     }
 }

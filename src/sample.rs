@@ -9,7 +9,7 @@ use crate::trace::{Report, Route};
 use crate::weight::Weights;
 
 /// Vocabularies that are not worth a search for what matters in them.
-const SHORT: usize = 512;
+pub(crate) const SHORT: usize = 512;
 
 /// How a call is answered. Every way gives the same token.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ impl Way {
 
     /// Weights as the calling thread's floating-point mode makes them: the
     /// twins of expf and the bounds hold in the default mode.
-    fn in_mode(mut self) -> Self {
+    pub(crate) fn in_mode(mut self) -> Self {
         if !mode::is_default() {
             self.engine.rounding = None;
         }

@@ -30,24 +30,8 @@ impl Weights {
             max_logit: scan.max_logit,
             temperature: request.temperature(),
         };
-        // Then no argument is NaN or positive, as the twins of expf want it.
-        let ordinary = !scan.nan
-            && scale.max_logit.is_finite()
-            && scale.temperature > 0.0
-            && scale.temperature.is_finite();
-        match engine.rounding {
-            Some(rounding) if ordinary => {
-                engine.kernels.weigh(&mut rows, scale, rounding);
-            }
-            _ => {
-                for value in &mut rows::floats_mut(&mut rows)[..vocab_size] {
-                    *value = weight(*value, scale);
-                }
-            }
-        }
-        let total = rows::floats(&rows)[..vocab_size]
-            .iter()
-            .fold(0.0, |total, &weight| total + f64::from(weight));
+        let ordinary = weigh(&mut rows, vocab_size, scale, scan.nan, engine);
+        let total = total(&rows::floats(&rows)[..vocab_size]);
         Ok(Weights {
             rows,
             vocab_size,
@@ -71,6 +55,41 @@ impl Weights {
     pub(crate) fn by_id(&self) -> &[f32] {
         &rows::floats(&self.rows)[..self.vocab_size]
     }
+}
+
+/// Turns the logits in `rows`, `vocab_size` of them and -inf behind, into
+/// weights, and tells whether these are finite and the greatest 1. `nan` tells
+/// whether one of the logits is NaN.
+pub(crate) fn weigh(
+    rows: &mut [Row],
+    vocab_size: usize,
+    scale: Scale,
+    nan: bool,
+    engine: Engine,
+) -> bool {
+    // Then no argument is NaN or positive, as the twins of expf want it.
+    let ordinary = !nan
+        && scale.max_logit.is_finite()
+        && scale.temperature > 0.0
+        && scale.temperature.is_finite();
+    match engine.rounding {
+        Some(rounding) if ordinary => {
+            engine.kernels.weigh(rows, scale, rounding);
+        }
+        _ => {
+            for value in &mut rows::floats_mut(rows)[..vocab_size] {
+                *value = weight(*value, scale);
+            }
+        }
+    }
+    ordinary
+}
+
+/// The sum of `weights` in double, in the order given.
+pub(crate) fn total(weights: &[f32]) -> f64 {
+    weights
+        .iter()
+        .fold(0.0, |total, &weight| total + f64::from(weight))
 }
 
 /// The weight of one token. Subtraction, division and exponential are each

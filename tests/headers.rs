@@ -13,7 +13,21 @@ struct Header {
     includes: &'static [&'static str],
     /// The exported items, each in exactly one header.
     items: &'static [&'static str],
+    /// What stands above the declarations.
+    preamble: &'static str,
 }
+
+/// The names of types in C, where they are not Rust's.
+const RENAMED: &[(&str, &str)] = &[
+    ("Batch", "colibri_batch"),
+    ("Error", "colibri_error"),
+    ("Info", "colibri_info"),
+    ("Memory", "colibri_workspace"),
+    ("Params", "colibri_params"),
+    ("Path", "colibri_path"),
+    ("Rng", "colibri_rng"),
+    ("Status", "colibri_status"),
+];
 
 /// Every header, and every name that the libraries export.
 const HEADERS: &[Header] = &[
@@ -23,6 +37,7 @@ const HEADERS: &[Header] = &[
         system_includes: &[],
         includes: &[],
         items: &["argmax_first"],
+        preamble: "",
     },
     Header {
         file: "qwen36_sample.h",
@@ -36,11 +51,57 @@ const HEADERS: &[Header] = &[
             "serve_sample",
             "serve_sample_sorted",
         ],
+        preamble: "",
+    },
+    Header {
+        file: "colibri_sampler.h",
+        guard: "COLIBRI_SAMPLER_H",
+        system_includes: &["stddef.h", "stdint.h"],
+        includes: &[],
+        items: &[
+            "colibri_batch",
+            "colibri_error",
+            "colibri_info",
+            "colibri_params",
+            "colibri_params_default",
+            "colibri_path",
+            "colibri_rng",
+            "colibri_rng_seed",
+            "colibri_rng_uniform",
+            "colibri_sample",
+            "colibri_sample_batch",
+            "colibri_sampler_version",
+            "colibri_status",
+            "colibri_strerror",
+            "colibri_top_logprobs",
+            "colibri_workspace",
+            "colibri_workspace_size",
+        ],
+        preamble: VERSION,
     },
 ];
 
+/// The version macros, from Cargo.toml as cargo hands it on.
+const VERSION: &str = concat!(
+    "#define COLIBRI_SAMPLER_VERSION \"",
+    env!("CARGO_PKG_VERSION"),
+    "\"\n#define COLIBRI_SAMPLER_VERSION_MAJOR ",
+    env!("CARGO_PKG_VERSION_MAJOR"),
+    "\n#define COLIBRI_SAMPLER_VERSION_MINOR ",
+    env!("CARGO_PKG_VERSION_MINOR"),
+    "\n#define COLIBRI_SAMPLER_VERSION_PATCH ",
+    env!("CARGO_PKG_VERSION_PATCH"),
+);
+
 /// Where the items are declared.
-const SOURCES: &[&str] = &["src/capi.rs", "src/order.rs"];
+const SOURCES: &[&str] = &[
+    "src/capi.rs",
+    "src/capi/request.rs",
+    "src/order.rs",
+    "src/request.rs",
+    "src/rng.rs",
+    "src/sampler.rs",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -56,6 +117,11 @@ fn generate(header: &Header) -> String {
     config.include_guard = Some(header.guard.to_owned());
     config.sys_includes = names(header.system_includes);
     config.includes = names(header.includes);
+    config.after_includes = Some(header.preamble.to_owned()).filter(|text| !text.is_empty());
+    config.export.rename = RENAMED
+        .iter()
+        .map(|&(rust, c)| (rust.to_owned(), c.to_owned()))
+        .collect();
     config.export.include = names(header.items);
     config.export.exclude = HEADERS
         .iter()
@@ -111,7 +177,11 @@ fn every_item_is_declared_once() {
             .iter()
             .flat_map(|text| text.lines())
             .filter(|line| !line.starts_with(" *"))
-            .filter(|line| line.contains(&format!(" {item}(")) || *line == format!("}} {item};"))
+            .filter(|line| {
+                line.contains(&format!(" {item}("))
+                    || line.contains(&format!(" *{item}("))
+                    || *line == format!("}} {item};")
+            })
             .count();
         assert_eq!(declared, 1, "{item}: declared {declared} times");
     }

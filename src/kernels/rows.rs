@@ -16,7 +16,7 @@ impl Row {
     }
 
     /// `values` (at most sixteen) and -inf, a masked token, behind them.
-    fn padded(values: &[f32]) -> Self {
+    pub(crate) fn padded(values: &[f32]) -> Self {
         let mut row = Row::splat(f32::NEG_INFINITY);
         row.0[..values.len()].copy_from_slice(values);
         row

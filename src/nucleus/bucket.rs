@@ -6,18 +6,18 @@ use crate::order::{self, SampleProb};
 use crate::request::{Rejection, Request};
 use crate::weight::{self, Weights};
 
-const BUCKETS: usize = 256;
+pub(super) const BUCKETS: usize = 256;
 
 /// The bucket of a weight: its exponent, larger weights in lower numbers. Zero
 /// and subnormals share the last one, NaN and infinity the first.
-fn bucket(weight: f32) -> usize {
+pub(super) fn bucket(weight: f32) -> usize {
     255 - ((weight.to_bits() >> 23) & 255) as usize
 }
 
 /// The number of buckets, from the heaviest on, that hold the nucleus: those
 /// whose mass reaches the cutoff, and one more as a margin for rounding. All of
 /// them if the mass never reaches it.
-fn buckets_wanted(masses: &[f64; BUCKETS], cutoff: f64) -> usize {
+pub(super) fn buckets_wanted(masses: &[f64; BUCKETS], cutoff: f64) -> usize {
     let mut mass = 0.0;
     for (bucket, bucket_mass) in masses.iter().enumerate() {
         mass += bucket_mass;

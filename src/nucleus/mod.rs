@@ -1,19 +1,23 @@
 //! The nucleus: the fewest tokens, taken in order, whose mass reaches the
 //! cutoff. `full_sort` says what that means and `bucket` sorts fewer tokens, for
 //! any input. For ordinary ones `head` is the same sooner, and `certified` finds
-//! the pick without weighing most tokens.
+//! the pick without weighing most tokens. `filtered` is the nucleus under the
+//! filters that only the `colibri_` functions have.
 
 pub(crate) mod bucket;
 pub(crate) mod certified;
+pub(crate) mod filtered;
 pub(crate) mod full_sort;
 pub(crate) mod head;
 
+use std::ops::Deref;
+
 use crate::order::SampleProb;
 
-/// The head of the order that the nucleus was taken from.
-pub(crate) struct Nucleus {
+/// The head of the order that the nucleus was taken from, in any kind of memory.
+pub(crate) struct Nucleus<O = Vec<SampleProb>> {
     /// Tokens in order: at least one, the nucleus and what was sorted beside it.
-    pub(crate) order: Vec<SampleProb>,
+    pub(crate) order: O,
     /// How many of them make the nucleus. 0 when the cutoff is NaN.
     pub(crate) len: usize,
     /// Their mass.
@@ -22,10 +26,10 @@ pub(crate) struct Nucleus {
     pub(crate) reached: bool,
 }
 
-impl Nucleus {
+impl<O: Deref<Target = [SampleProb]>> Nucleus<O> {
     /// Walks `order` until the mass reaches `cutoff`. `!(kept < cutoff)`, so
     /// that a NaN cutoff ends the walk at once.
-    pub(crate) fn walk(order: Vec<SampleProb>, cutoff: f64) -> Self {
+    pub(crate) fn walk(order: O, cutoff: f64) -> Self {
         let mut kept = 0.0;
         let mut len = 0;
         while kept < cutoff && len < order.len() {
