@@ -22,17 +22,22 @@ use colibri_sampler::{
 use common::rand::{RAND_MAX, scripted};
 use common::shapes::{Kind, SHAPES};
 
-/// Counts the allocations of each thread.
+/// Counts the allocations of each thread, and refuses all from some number on.
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    static REFUSED_FROM: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 // SAFETY: the system's allocator, and a number beside it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        let number = ALLOCATIONS.get();
+        ALLOCATIONS.set(number + 1);
+        if number >= REFUSED_FROM.get() {
+            return ptr::null_mut();
+        }
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
@@ -50,6 +55,14 @@ fn allocations_of<T>(call: impl FnOnce() -> T) -> (T, usize) {
     let before = ALLOCATIONS.get();
     let result = call();
     (result, ALLOCATIONS.get() - before)
+}
+
+/// `call`, while memory runs out after `granted` allocations.
+fn starved<T>(granted: usize, call: impl FnOnce() -> T) -> T {
+    REFUSED_FROM.set(ALLOCATIONS.get() + granted);
+    let result = call();
+    REFUSED_FROM.set(usize::MAX);
+    result
 }
 
 const UNSET: i32 = -77;
@@ -244,6 +257,60 @@ fn pointers_lengths_and_workspaces_are_checked() {
     assert_eq!(ids, [UNSET; 2]);
     assert_eq!(best(2, 1.0, 2, id, logprob), Status::Ok);
     assert_eq!(ids, [1, 0]);
+}
+
+#[test]
+fn without_memory_every_call_says_so() {
+    let mut refusals = 0;
+    // Of the certified path too, which allocates several times.
+    for (vocab_size, shape) in [(9, 0), (600, 4), (20_000, 0), (20_000, 4), (20_000, 6)] {
+        let input = Rows::of(vec![SHAPES[shape].logits(1, vocab_size); 3]);
+        let logits = input.row(0);
+        for top_p in [0.9, 1.0] {
+            for top_k in [0, 5] {
+                let params = Params {
+                    top_k,
+                    ..plain(0.7, top_p)
+                };
+                let sampler = Sampler::new(params).unwrap();
+                let wanted = sampler.sample(logits, 0.5);
+                for granted in 0.. {
+                    let result = starved(granted, || sampler.sample(logits, 0.5));
+                    if result == wanted {
+                        break;
+                    }
+                    assert_eq!(result, Err(Rejection::OutOfMemory));
+                    refusals += 1;
+                }
+                let (status, token, info, error) = starved(0, || call(logits, params, 0.5));
+                assert_eq!((status, error.status), (Status::NoMemory, Status::NoMemory));
+                assert_eq!((token, info), (UNSET, no_info()));
+            }
+        }
+        let (mut ids, mut logprobs) = ([UNSET; 2], [0.0; 2]);
+        let best = starved(0, || top_logprobs(logits, 1.0, &mut ids, &mut logprobs));
+        assert_eq!((best, ids), (Err(Rejection::OutOfMemory), [UNSET; 2]));
+        let mut out = Outputs::new(3);
+        let batch = input.batch(1, &mut out);
+        // SAFETY: every field is as long as the batch has rows.
+        let status = starved(0, || unsafe { colibri_sample_batch(&batch, ptr::null()) });
+        assert_eq!(status, Status::BadRows);
+        assert!(
+            out.errors
+                .iter()
+                .all(|error| error.status == Status::NoMemory)
+        );
+        assert_eq!(out.tokens, [UNSET; 3]);
+    }
+    let rows = [BatchRow {
+        logits: &[0.0],
+        params: Params::default(),
+        uniform: 0.5,
+    }];
+    let batch = starved(0, || sample_batch(&rows, 1));
+    assert_eq!(batch, Err(Rejection::OutOfMemory));
+    println!("api: {refusals} draws refused for want of memory");
+    assert!(refusals >= 40, "{refusals}");
 }
 
 #[test]
@@ -676,6 +743,17 @@ impl Rows {
             logits,
             params,
             uniforms,
+        }
+    }
+
+    /// Rows under parameters without filters.
+    fn of(rows: Vec<Vec<f32>>) -> Self {
+        Rows {
+            vocab_size: rows[0].len(),
+            stride: rows[0].len(),
+            params: vec![plain(0.7, 0.9); rows.len()],
+            uniforms: vec![0.5; rows.len()],
+            logits: rows.concat(),
         }
     }
 
