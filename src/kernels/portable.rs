@@ -129,10 +129,10 @@ impl Lanes for Portable {
     #[inline(always)]
     fn host_exp(self, x: F32, rounding: Rounding) -> F32 {
         match rounding {
-            Rounding::Separate => x.map(|x| twin::exp(x, Rounding::Separate)),
+            Rounding::Separate => zip(x, x, |x, _| twin::exp(x, Rounding::Separate)),
             // Without the instruction a fused multiply-add is a library call,
             // and the host's own expf is quicker.
-            Rounding::Fused => x.map(exp::host_expf),
+            Rounding::Fused => zip(x, x, |x, _| exp::host_expf(x)),
         }
     }
 

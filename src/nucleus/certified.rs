@@ -99,14 +99,15 @@ impl Levels {
         let mut counts = [[0_u32; Levels::LEN]; 4];
         let mut total = 0;
         for row in rows {
-            let levels = row.0.map(|logit| {
-                let level = (scale.max_logit - logit) * per_level;
+            let mut levels = [0_usize; Row::LEN];
+            for (level, logit) in levels.iter_mut().zip(row.0) {
+                let distance = (scale.max_logit - logit) * per_level;
                 // So written, infinity and NaN give the last level too.
                 let last = (Levels::LEN - 1) as f32;
-                let level = if level < last { level } else { last };
+                let distance = if distance < last { distance } else { last };
                 // SAFETY: from 0, since no logit is above the maximum, to LEN - 1.
-                unsafe { level.to_int_unchecked::<i32>() as usize }
-            });
+                *level = unsafe { distance.to_int_unchecked::<i32>() } as usize;
+            }
             for (lane, level) in levels.into_iter().enumerate() {
                 counts[lane % 4][level.min(Levels::LEN - 1)] += 1;
             }
@@ -356,8 +357,8 @@ impl<'a> Sampler<'a> {
 
     /// Whether a block has a logit at or above `threshold`.
     fn is_hot(&self, block: usize, threshold: f32) -> bool {
-        let maxima = self.maxima[block].0.map(|max| max >= threshold);
-        maxima.into_iter().fold(false, |any, hot| any | hot)
+        let maxima = self.maxima[block].0.iter();
+        maxima.fold(false, |any, &max| any | (max >= threshold))
     }
 
     /// The exact weight of the heaviest token that a threshold can leave out.
