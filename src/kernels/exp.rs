@@ -101,7 +101,8 @@ pub(crate) mod twin {
 /// - the slope is rounded: u |y| ln2; so is the contract's quotient: u |y| ln2;
 ///   so is y where the CPU has no FMA: u |y| ln2;
 /// - the polynomial and its roundings: below `POLYNOMIAL_ERROR`, checked for
-///   every float by `tests/exhaustive.rs`;
+///   every float by `tests.rs` beside this (`make check-exhaustive`);
+/// - with FMA y is exact and f = y - k is rounded instead: 2^-26 ln2;
 /// - the host's own rounding: below 1.01 u.
 ///
 /// Down to 32 octaves that is below `ERROR`. A weight further down is under

@@ -8,6 +8,8 @@ mod portable;
 mod probe;
 mod row_loops;
 pub(crate) mod rows;
+#[cfg(test)]
+mod tests;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

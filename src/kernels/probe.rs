@@ -1,6 +1,6 @@
 //! Is the host's expf the function that the kernels compute? Asked once per
 //! tier, of points where its known versions differ and of some thousand others.
-//! `tests/exhaustive.rs` asks it of every float.
+//! `make check-exhaustive` asks it of every float.
 
 use super::exp::{Rounding, twin};
 use super::rows::{self, Row};
