@@ -5,6 +5,8 @@
 //! lines only, so that no load crosses one; the ragged ends one by one. NaN is
 //! not looked for.
 
+#![allow(dead_code, reason = "each bench takes what it needs")]
+
 /// A cache line of floats.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]
