@@ -4,6 +4,7 @@
 
 use std::ffi::{c_float, c_int, c_void};
 use std::ptr::NonNull;
+use std::slice;
 
 pub use bindings::*;
 
@@ -183,6 +184,24 @@ impl Prepared {
     /// The double sum of the weights.
     pub fn total_weight(&self) -> f64 {
         self.get().total_weight
+    }
+
+    /// The mass at which the nucleus is complete.
+    pub fn cutoff(&self) -> f64 {
+        self.get().cutoff
+    }
+
+    /// The token ids of the whole vocabulary, in order.
+    pub fn order(&self) -> &[c_int] {
+        let prepared = self.get();
+        // SAFETY: as many as the vocabulary has, valid until the drop.
+        unsafe { slice::from_raw_parts(prepared.order, prepared.vocab_size as usize) }
+    }
+
+    /// The cumulative masses of the nucleus, of which the last one is kept.
+    pub fn cumulative(&self) -> &[f64] {
+        // SAFETY: as many as the nucleus has tokens, valid until the drop.
+        unsafe { slice::from_raw_parts(self.get().cumulative, self.nucleus()) }
     }
 
     /// The smallest raw value whose pick lies behind position `position` of the

@@ -5,12 +5,13 @@ use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use colibri_sampler::oracle::{LIBRARY, ORIGINAL, Sampler};
-use colibri_sampler::{Request, trace};
+use colibri_sampler::oracle::{LIBRARY, ORIGINAL, REFERENCE, Sampler};
+use colibri_sampler::trace::{Report, Settings};
+use colibri_sampler::{Rejection, Request, trace};
 use serde::Serialize;
 
 use crate::equal::{self, Equal, draw};
-use crate::rand::RAND_MAX;
+use crate::rand::{RAND_MAX, scripted};
 use crate::table::{Table, grouped};
 
 /// The draws that every vector gets, before the seeded ones.
@@ -27,6 +28,8 @@ pub struct Setting {
     pub top_p: f32,
     pub draws: u32,
     pub seed: u64,
+    /// One more draw, to be looked at closely.
+    pub raw: Option<i32>,
 }
 
 #[derive(Serialize)]
@@ -47,6 +50,9 @@ struct Vector {
     picks: Vec<Pick>,
     /// The reference counted as many candidates and as large a nucleus.
     reference_counts: bool,
+    /// Paths that gave another token than the C reference, for the draw that is
+    /// looked at closely.
+    differing: Vec<String>,
 }
 
 /// The replay of a file.
@@ -59,6 +65,7 @@ pub struct Dump {
     temperature: f32,
     top_p: f32,
     seed: u64,
+    raw: Option<i32>,
     vectors: Vec<Vector>,
 }
 
@@ -70,8 +77,12 @@ impl Dump {
         let mut vectors = Vec::new();
         while let Some(logits) = file.next()? {
             let seeded = (0..setting.draws).map(|_| random.i32(0..=RAND_MAX));
-            let draws = FIXED_DRAWS.into_iter().chain(seeded);
-            vectors.push(vector(&logits, setting.temperature, setting.top_p, draws));
+            let draws = FIXED_DRAWS.into_iter().chain(seeded).chain(setting.raw);
+            let mut vector = vector(&logits, setting.temperature, setting.top_p, draws);
+            if let Some(raw) = setting.raw {
+                vector.differing = differing(&logits, setting.temperature, setting.top_p, raw);
+            }
+            vectors.push(vector);
         }
         Ok(Dump {
             ok: vectors.iter().all(Vector::ok),
@@ -81,6 +92,7 @@ impl Dump {
             temperature: setting.temperature,
             top_p: setting.top_p,
             seed: setting.seed,
+            raw: setting.raw,
             vectors,
         })
     }
@@ -182,12 +194,62 @@ fn vector(
         reference_counts: (counts.candidates, counts.nucleus) == crate::reference_counts(&request),
         routes,
         picks,
+        differing: Vec::new(),
     }
 }
 
+/// A draw by every path at every tier, for both functions: what does not give
+/// the C reference's token.
+fn differing(logits: &[f32], temperature: f32, top_p: f32, raw: i32) -> Vec<String> {
+    let request = Request::new(logits, temperature, top_p).expect("--vocab is a valid length");
+    let uniform = f64::from(raw) / f64::from(RAND_MAX);
+    let all = [(true, true), (false, true), (false, false)];
+    let ways = trace::tiers().into_iter().flat_map(|tier| {
+        all.map(|(certify, twin)| Settings {
+            tier,
+            certify,
+            twin: twin && Settings::default().twin,
+        })
+    });
+    let ways: Vec<Settings> = ways.collect();
+    let mut differing = Vec::new();
+    let functions: [(_, fn(&Sampler, &[f32], f32, f32) -> i32, Traced); 2] = [
+        ("serve_sample", Sampler::serve_sample, trace::sample_with),
+        (
+            "serve_sample_sorted",
+            Sampler::serve_sample_sorted,
+            trace::sample_sorted_with,
+        ),
+    ];
+    for (name, function, traced) in functions {
+        let of = |side| scripted(raw, || function(side, logits, temperature, top_p)).0;
+        let expected = of(&REFERENCE);
+        let mut check = |who: String, token: i32| {
+            if token != expected {
+                differing.push(format!(
+                    "{name}, {who}: token {token}, C reference {expected}"
+                ));
+            }
+        };
+        check("C function".to_owned(), of(&LIBRARY));
+        for &settings in &ways {
+            let token = traced(&request, uniform, settings).map(|report| report.token);
+            check(
+                format!("{settings:?}"),
+                token.expect("memory for one vector"),
+            );
+        }
+    }
+    differing
+}
+
+type Traced = fn(&Request<'_>, f64, Settings) -> Result<Report, Rejection>;
+
 impl Vector {
     fn ok(&self) -> bool {
-        self.reference_counts && self.picks.iter().all(|pick| pick.equal.all())
+        self.reference_counts
+            && self.differing.is_empty()
+            && self.picks.iter().all(|pick| pick.equal.all())
     }
 }
 
@@ -195,8 +257,10 @@ impl Dump {
     pub fn text(&self) -> String {
         let picks = self.vectors.iter().flat_map(|vector| &vector.picks);
         let s = if self.vectors.len() == 1 { "" } else { "s" };
+        let differing = self.vectors.iter().flat_map(|vector| &vector.differing);
+        let differing: String = differing.map(|way| format!("DIFFERS: {way}\n")).collect();
         format!(
-            "{}: {} vector{s} of {} tokens, temperature {}, top_p {}\n{}\n{}",
+            "{}: {} vector{s} of {} tokens, temperature {}, top_p {}\n{}\n{differing}{}",
             self.file.display(),
             grouped(self.vectors.len()),
             grouped(self.vocab_size),
@@ -209,7 +273,8 @@ impl Dump {
 
     fn table(&self) -> Table {
         let greedy = self.temperature <= 0.0;
-        let seeded = self.vectors[0].picks.len() - FIXED_DRAWS.len();
+        let closer = usize::from(self.raw.is_some());
+        let seeded = self.vectors[0].picks.len() - FIXED_DRAWS.len() - closer;
         let mut table = Table::new("vector,path", "candidates,nucleus");
         if greedy {
             table.header(&["token"]);
@@ -217,6 +282,9 @@ impl Dump {
             table.header(&["0", "RAND_MAX / 2", "RAND_MAX"]);
             if seeded > 0 {
                 table.header(&[&format!("seed {}", self.seed)]);
+            }
+            if let Some(raw) = self.raw {
+                table.header(&[&grouped(raw)]);
             }
         }
         table.header(equal::HEADER);
@@ -235,7 +303,13 @@ impl Dump {
             );
             if seeded > 0 && !greedy {
                 let rest = if seeded > SHOWN { " ..." } else { "" };
-                cells.push(Vec::from_iter(tokens.take(SHOWN)).join(" ") + rest);
+                let mut tokens = tokens.by_ref().take(seeded);
+                let shown = Vec::from_iter(tokens.by_ref().take(SHOWN)).join(" ");
+                tokens.for_each(drop);
+                cells.push(shown + rest);
+            }
+            if !greedy {
+                cells.extend(tokens);
             }
             let picks = vector.picks.iter().map(|pick| &pick.equal);
             let mut c_code: Vec<String> = equal::counts(picks).collect();

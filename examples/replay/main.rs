@@ -57,6 +57,11 @@ struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
+    /// One more draw, by its raw value: by every path, and by the full sort's
+    /// function too
+    #[arg(long, value_name = "R", requires = "file", allow_hyphen_values = true)]
+    raw: Option<i32>,
+
     /// For machines: everything, as one JSON object
     #[arg(long)]
     json: bool,
@@ -87,6 +92,7 @@ fn main() -> ExitCode {
         top_p,
         draws: arguments.draws,
         seed: arguments.seed,
+        raw: arguments.raw,
     };
     match dump::Dump::replay(setting) {
         Ok(dump) => report(&dump, dump.ok(), json, dump.text()),
