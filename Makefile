@@ -75,6 +75,15 @@ replay: ## draws compared with the C code, as a table; ARGS='FILE --vocab V ...'
 	$(Q)scripts/need.sh libclang
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay -- $(ARGS)
 
+# Under the profile of the benches: the library as it is released.
+CAMPAIGN = $(if $(CASE),--case $(CASE),$(if $(N),--draws $(N)) $(if $(FROM),--from $(FROM))) \
+	$(if $(SEED),--seed $(SEED)) $(if $(TIER),--tier $(TIER)) $(if $(SUMMARY),--summary '$(SUMMARY)')
+
+campaign: ## random draws compared with the C code: N=1000000 SEED=1 TIER= CASE= FROM= SUMMARY=FILE
+	$(Q)scripts/need.sh libclang
+	$(Q)$(if $(TIER),COLIBRI_SAMPLER_TIER=$(TIER)) $(CARGO) run $(QUIET) --profile bench --example campaign -- \
+		$(CAMPAIGN) $(ARGS)
+
 # The C side as Colibri compiles its own.
 bench: ## times beside the C code's; ARGS='--quick --csv FILE --markdown ...'
 	$(Q)scripts/need.sh libclang
@@ -154,4 +163,4 @@ check-replay:
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay >&2
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay | tail -n 5
 
-.PHONY: help all install uninstall headers vendor replay clean check $(CHECKS:%=check-%)
+.PHONY: help all install uninstall headers vendor replay campaign clean check $(CHECKS:%=check-%)
