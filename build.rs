@@ -28,8 +28,8 @@ mod oracle {
             // A constant's expf would be folded, and not to the host's value.
             .flag("-fno-builtin-expf")
             .warnings(true)
-            .file("c_tests/reference.c");
-        let mut headers = vec!["c_tests/reference.h"];
+            .files(["c_tests/reference.c", "c_tests/mode.c"]);
+        let mut headers = vec!["c_tests/reference.h", "c_tests/mode.h"];
         if original {
             verify();
             build
