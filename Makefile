@@ -137,6 +137,14 @@ check-install: all
 check-consumer: all
 	$(Q)scripts/need.sh pkg-config -- $(C_TESTS_ENV) c_tests/check_consumer.sh
 
+# Not part of `make check`: some minutes. The second run has glibc take the expf
+# that it has for CPUs without FMA; another C library does not listen.
+EXHAUSTIVE = -- --ignored --nocapture --test-threads=1 exhaustive
+check-exhaustive: ## every float that the fast path relies on, against the host's expf
+	$(Q)scripts/need.sh libclang
+	$(Q)$(CARGO) test $(QUIET) --lib --test boundary $(EXHAUSTIVE)
+	$(Q)GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-FMA4 $(CARGO) test $(QUIET) --lib $(EXHAUSTIVE)
+
 check-linking: all
 	$(Q)scripts/need.sh g++ cmake pkg-config -- $(C_TESTS_ENV) c_tests/check_linking_doc.sh "$(TARGET_DIR)"
 
@@ -163,4 +171,4 @@ check-replay:
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay >&2
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay | tail -n 5
 
-.PHONY: help all install uninstall headers vendor replay campaign clean check $(CHECKS:%=check-%)
+.PHONY: help all install uninstall headers vendor replay campaign clean check check-exhaustive $(CHECKS:%=check-%)
