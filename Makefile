@@ -137,6 +137,10 @@ check-install: all
 check-consumer: all
 	$(Q)scripts/need.sh pkg-config -- $(C_TESTS_ENV) c_tests/check_consumer.sh
 
+# Not part of `make check`: cargo-c takes some six minutes to build.
+check-cinstall: ## that cargo-c installs the library too; builds cargo-c where it is missing
+	$(Q)scripts/need.sh pkg-config -- $(C_TESTS_ENV) c_tests/check_cinstall.sh "$(TARGET_DIR)/tools"
+
 # Not part of `make check`: some minutes. The second run has glibc take the expf
 # that it has for CPUs without FMA; another C library does not listen.
 EXHAUSTIVE = -- --ignored --nocapture --test-threads=1 exhaustive
@@ -171,4 +175,4 @@ check-replay:
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay >&2
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay | tail -n 5
 
-.PHONY: help all install uninstall headers vendor replay campaign clean check check-exhaustive $(CHECKS:%=check-%)
+.PHONY: help all install uninstall headers vendor replay campaign clean check check-exhaustive check-cinstall $(CHECKS:%=check-%)
