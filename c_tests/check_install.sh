@@ -69,11 +69,14 @@ files_are() {
 
 cat >"$scratch/program.c" <<'END_OF_C'
 #include <argmax_first.h>
+#include <colibri_sampler.h>
 #include <qwen36_sample.h>
 
 int main(int argc, char **argv)
 {
     float logits[64];
+    colibri_params params = colibri_params_default();
+    int32_t token;
     int i;
 
     (void)argv;
@@ -84,6 +87,9 @@ int main(int argc, char **argv)
         if (serve_sample(logits, 64, 0.7f, 0.9f) != 42 || serve_sample_sorted(logits, 64, 0.7f, 0.9f) != 42)
             return 1;
     if (serve_sample(logits, 64, 0.0f, 0.9f) != 42 || argmax_first(logits, 64) != 42)
+        return 1;
+    if (strcmp(colibri_sampler_version(), COLIBRI_SAMPLER_VERSION) != 0 ||
+        colibri_sample(logits, 64, &params, 0.5, NULL, &token, NULL, NULL) != COLIBRI_STATUS_OK || token != 42)
         return 1;
     puts("token 42");
     return 0;
