@@ -31,20 +31,16 @@ pub(crate) fn compare(a: &SampleProb, b: &SampleProb) -> Ordering {
 /// Sorts `tokens`, given in token-id order. `nan` tells whether a weight is NaN.
 pub(crate) fn sort(tokens: &mut [SampleProb], nan: bool) {
     if nan {
-        host_qsort(tokens);
-    } else if mode::is_default() {
-        // The same order on integers, which is quicker: no weight is negative.
-        // (Where subnormals count as zero, these tie and bits do not.)
-        tokens.sort_unstable_by_key(|token| u64::from(!token.p.to_bits()) << 32 | token.id as u64);
-    } else {
-        tokens.sort_unstable_by(compare);
+        return host_qsort(tokens);
     }
-}
-
-/// Brings the first `count` of the order to the front of `tokens`, as they come.
-/// No weight is NaN; `count` is at least 1 and at most all.
-pub(crate) fn select(tokens: &mut [SampleProb], count: usize) {
-    tokens.select_nth_unstable_by(count - 1, compare);
+    if !mode::is_default() {
+        // Where subnormals count as zero they tie with it, and bits do not.
+        for token in tokens.iter_mut().filter(|token| token.p == 0.0) {
+            token.p = 0.0;
+        }
+    }
+    // The same order on integers, which is quicker: no weight is negative.
+    tokens.sort_unstable_by_key(|token| u64::from(!token.p.to_bits()) << 32 | token.id as u64);
 }
 
 /// Below this a comparison sort is quicker than passes over all digits.

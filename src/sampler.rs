@@ -7,8 +7,8 @@ use crate::draw;
 use crate::greedy;
 use crate::kernels::rows::{self, Row};
 use crate::kernels::{self, Engine, Scale};
-use crate::nucleus::certified;
 use crate::nucleus::filtered::{self, Search};
+use crate::nucleus::{certified, top};
 use crate::order;
 use crate::request::{self, DrawRequest, Params, Rejection, Request};
 use crate::sample::{self, Way};
@@ -280,9 +280,7 @@ pub(crate) fn write_top_logprobs(
         let engine = Way::of_process().in_mode().engine;
         let weighed = Weighed::of(&request, memory, engine)?;
         let log_total = weight::total(weighed.weights).ln();
-        let head = filtered::select(weighed.weights, count, weighed.tokens);
-        order::sort(head, false);
-        for token in head {
+        for token in filtered::head(weighed.weights, count, weighed.tokens) {
             let logit = logits[token.id as usize];
             write(token.id, weighed.scale.log_weight(logit) - log_total);
         }
@@ -315,7 +313,32 @@ pub(crate) fn token(
         };
         return Ok(sample::sample_nucleus(request, draw.uniform, exactly)?.token);
     }
-    Ok(exact(draw, memory, way.engine, false)?.token)
+    if request.is_greedy() {
+        return Ok(greedy(request.logits(), memory.as_deref(), way.engine)?.token);
+    }
+    exact_token(draw, memory, way.engine)
+}
+
+/// The token by exact weights, of few tokens where `top_k` leaves few.
+fn exact_token(
+    draw: &DrawRequest<'_>,
+    memory: Option<&mut [MaybeUninit<u8>]>,
+    engine: Engine,
+) -> Result<i32, Rejection> {
+    let vocab_size = draw.request.logits().len();
+    in_memory(memory, vocab_size, |memory| {
+        if draw.top_k < vocab_size && vocab_size > sample::SHORT {
+            let parts = workspace::parts(memory, vocab_size)?;
+            if let Some(head) = top::head(draw, parts, engine)? {
+                let nucleus = filtered::from_head(draw, head.tokens, head.total);
+                return Ok(draw::pick(&nucleus, draw.uniform));
+            }
+        }
+        let weighed = Weighed::of(&draw.request, memory, engine)?;
+        let total = || weight::total(weighed.weights);
+        let (nucleus, _) = filtered::nucleus(draw, weighed.weights, total, weighed.tokens);
+        Ok(draw::pick(&nucleus, draw.uniform))
+    })
 }
 
 /// The token of `draw`, and what it was drawn from.
@@ -324,21 +347,7 @@ pub(crate) fn sample(
     memory: Option<&mut [MaybeUninit<u8>]>,
     way: Way,
 ) -> Result<Sample, Rejection> {
-    let exact = exact(draw, memory, way.in_mode().engine, true)?;
-    Ok(Sample {
-        token: exact.token,
-        info: exact.info,
-    })
-}
-
-/// The token by exact weights in `memory`. The information is right only if it
-/// was asked for: what it alone needs is not computed otherwise.
-fn exact(
-    draw: &DrawRequest<'_>,
-    memory: Option<&mut [MaybeUninit<u8>]>,
-    engine: Engine,
-    with_info: bool,
-) -> Result<Sample, Rejection> {
+    let engine = way.in_mode().engine;
     let request = &draw.request;
     let logits = request.logits();
     if request.is_greedy() {
@@ -346,16 +355,10 @@ fn exact(
     }
     in_memory(memory, logits.len(), |memory| {
         let weighed = Weighed::of(request, memory, engine)?;
-        let weights = weighed.weights;
-        let total_weight = with_info.then(|| weight::total(weights));
-        let (nucleus, search) = filtered::nucleus(
-            draw,
-            weights,
-            || total_weight.unwrap_or_else(|| weight::total(weights)),
-            weighed.tokens,
-        );
+        let total_weight = weight::total(weighed.weights);
+        let (nucleus, search) =
+            filtered::nucleus(draw, weighed.weights, || total_weight, weighed.tokens);
         let token = draw::pick(&nucleus, draw.uniform);
-        let total_weight = total_weight.unwrap_or(1.0);
         let log_weight = weighed.scale.log_weight(logits[token as usize]);
         let info = Info {
             logprob: log_weight - total_weight.ln(),

@@ -155,8 +155,11 @@ fn parameters_out_of_range_are_refused() {
 fn bad_logits_are_refused_by_their_first_index() {
     for vocab_size in [1, 2, 17, 600, 5_000] {
         for temperature in [0.0, 1.0] {
-            for top_p in [0.9, 1.0] {
-                let params = plain(temperature, top_p);
+            for (top_p, top_k) in [(0.9, 0), (1.0, 0), (0.9, 1)] {
+                let params = Params {
+                    top_k,
+                    ..plain(temperature, top_p)
+                };
                 let mut logits = vec![0.5; vocab_size];
                 for bad in [f32::NAN, -f32::NAN, f32::INFINITY] {
                     for index in [0, 1, vocab_size / 2, vocab_size - 1] {
@@ -565,6 +568,31 @@ fn filters_are_the_references() {
         cases > 60_000 && cut.iter().all(|count| *count > 1_000),
         "{cases} {cut:?}"
     );
+}
+
+#[test]
+fn a_small_top_k_of_a_large_vocabulary_is_the_references() {
+    let (mut cases, mut rng) = (0, Rng::new(8, 8));
+    for vocab_size in [4_095, 60_000] {
+        let mut workspace = Workspace::new(vocab_size).unwrap();
+        for shape in accepted() {
+            let logits = shape.logits(2, vocab_size);
+            for top_k in [1, 2, 7, 20, 29] {
+                let params = Params {
+                    top_k,
+                    ..random_params(&mut rng, vocab_size)
+                };
+                let sampler = Sampler::new(params).unwrap();
+                for uniform in [rng.uniform(), 1.0] {
+                    let (wanted, _) = reference_filtered(&logits, &params, uniform);
+                    let got = sampler.sample_in(&mut workspace, &logits, uniform);
+                    assert_eq!(got, Ok(wanted), "{} {params:?} {uniform:e}", shape.name);
+                    cases += 1;
+                }
+            }
+        }
+    }
+    println!("api: {cases} draws under a small top_k compared with the reference");
 }
 
 /// Log-probabilities by doubles all the way.

@@ -45,6 +45,7 @@ pub(crate) struct Blocks<'a> {
     head_len: usize,
     body: &'a [Row],
     tail: Row,
+    tail_len: usize,
     /// Rows in a block of the body; the last one may have fewer.
     rows: usize,
 }
@@ -72,6 +73,7 @@ impl<'a> Blocks<'a> {
             head_len: head.len(),
             body,
             tail: Row::padded(tail),
+            tail_len: tail.len(),
             rows,
         }
     }
@@ -108,6 +110,18 @@ impl<'a> Blocks<'a> {
         }
         let start = (block - 1) * self.rows;
         &self.body[start..self.body.len().min(start.saturating_add(self.rows))]
+    }
+
+    /// The logits of one block, without what pads them.
+    pub(crate) fn floats(&self, block: usize) -> &[f32] {
+        let floats = floats(self.block(block));
+        if block == 0 {
+            &floats[..self.head_len]
+        } else if block == self.len() - 1 {
+            &floats[..self.tail_len]
+        } else {
+            floats
+        }
     }
 
     /// The token id of lane 0 of a block's first row.

@@ -38,13 +38,9 @@ pub(crate) fn nucleus<'w>(
 ) -> (Nucleus<&'w mut [SampleProb]>, Search) {
     let request = &draw.request;
     if draw.top_k < weights.len() {
-        let head = select(weights, draw.top_k, tokens);
-        head.sort_unstable_by_key(|token| token.id);
-        let total = head.iter().map(|token| f64::from(token.p)).sum();
-        order::sort(head, false);
-        let heavy = head.partition_point(|token| token.p >= draw.min_p);
-        let nucleus = Nucleus::walk(&mut head[..heavy], request.cutoff(total));
-        return (nucleus, Search::Selection);
+        let head = head(weights, draw.top_k, tokens);
+        let total = total(weights, &head[draw.top_k - 1]);
+        return (from_head(draw, head, total), Search::Selection);
     }
     let cutoff = request.cutoff(total_weight());
     if draw.min_p > 0.0 {
@@ -79,9 +75,19 @@ pub(crate) fn nucleus<'w>(
     (Nucleus::walk(all, cutoff), search)
 }
 
-/// The first `count` tokens of the order, at least one and at most all, in some
-/// order.
-pub(crate) fn select<'w>(
+/// The nucleus of `draw` in the tokens that `top_k` leaves, in order, with the
+/// sum of their weights.
+pub(crate) fn from_head<'w>(
+    draw: &DrawRequest<'_>,
+    head: &'w mut [SampleProb],
+    total: f64,
+) -> Nucleus<&'w mut [SampleProb]> {
+    let heavy = head.partition_point(|token| token.p >= draw.min_p);
+    Nucleus::walk(&mut head[..heavy], draw.request.cutoff(total))
+}
+
+/// The first `count` tokens of the order, at least one and at most all.
+pub(crate) fn head<'w>(
     weights: &[f32],
     count: usize,
     tokens: &'w mut [MaybeUninit<SampleProb>],
@@ -97,8 +103,19 @@ pub(crate) fn select<'w>(
         wanted += 1;
     }
     let candidates = gather(weights, |weight| bucket::bucket(weight) < wanted, tokens);
-    order::select(candidates, count);
+    order::sort(candidates, false);
     &mut candidates[..count]
+}
+
+/// The sum of the weights from the order's first token to `last`, in token-id
+/// order.
+fn total(weights: &[f32], last: &SampleProb) -> f64 {
+    (0..)
+        .zip(weights)
+        .map(|(id, &p)| SampleProb { p, id })
+        .filter(|token| order::compare(token, last).is_le())
+        .map(|token| f64::from(token.p))
+        .sum()
 }
 
 fn buckets_wanted(weights: &[f32], cutoff: f64) -> usize {

@@ -2,13 +2,15 @@
 //! cutoff. `full_sort` says what that means and `bucket` sorts fewer tokens, for
 //! any input. For ordinary ones `head` is the same sooner, and `certified` finds
 //! the pick without weighing most tokens. `filtered` is the nucleus under the
-//! filters that only the `colibri_` functions have.
+//! filters that only the `colibri_` functions have, `top` what is sooner for a
+//! small `top_k`.
 
 pub(crate) mod bucket;
 pub(crate) mod certified;
 pub(crate) mod filtered;
 pub(crate) mod full_sort;
 pub(crate) mod head;
+pub(crate) mod top;
 
 use std::ops::Deref;
 
