@@ -471,6 +471,51 @@ fn ties_across_a_threshold() {
     }
 }
 
+/// A crowd across a threshold that the path believes to lie below the pick: it
+/// estimates counts from the maxima of columns, and here a whole crowd hides in
+/// a few of them. Picked among its members that are above the threshold, the
+/// token would be another one.
+#[test]
+fn crowds_that_the_estimate_does_not_see() {
+    let mut checker = Checker::new(8, 20);
+    let random = &mut fastrand::Rng::with_seed(108);
+    for seed in 0..28 {
+        let level = 4 + seed % 7;
+        let temperature = of(random, [1.0, 0.7, 2.0]);
+        let per_level = temperature / (2.0 * std::f32::consts::LOG2_E);
+        let max_logit = level as f32 * temperature / (2.0 * std::f32::consts::LOG2_E);
+        // The upper half of the mass, spread, and the crowd, side by side.
+        let above = 150 + random.usize(..300);
+        let crowd = above * 2 + random.usize(..2_000);
+        let vocab_size = 8_000 + random.usize(..12_000);
+        // Then a floor that weighs a twentieth or so.
+        let floor = (vocab_size as f32 / above as f32 * 8.0).log2() * -2.0 * per_level;
+        let mut logits: Vec<f32> = (0..vocab_size)
+            .map(|_| floor - per_level * random.f32())
+            .collect();
+        for _ in 0..above {
+            logits[random.usize(..vocab_size)] = per_level * (1.1 + 0.8 * random.f32());
+        }
+        let first = random.usize(..vocab_size - crowd);
+        let width = max_logit * of(random, [1e-9, 1e-12]);
+        for logit in &mut logits[first..first + crowd] {
+            *logit = width * (random.f32() - 0.5);
+        }
+        logits[of(random, [0, vocab_size - 1])] = max_logit;
+        checker.check(&Input {
+            what: format!("unseen {seed}, level {level}"),
+            logits,
+            temperature,
+            top_p: of(random, [1.0, 1.0, 0.9]),
+        });
+    }
+    let tally = checker.tally;
+    tally.print("crowds that the estimate does not see");
+    if is_certified() {
+        assert!(tally.refined > 0 && tally.by_crowd > 0);
+    }
+}
+
 /// Every hard shape that leaves weights finite, with draws on the sums.
 #[test]
 fn draws_on_the_sums_of_hard_shapes() {
