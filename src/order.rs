@@ -46,11 +46,17 @@ pub(crate) fn sort(tokens: &mut [SampleProb], nan: bool) {
 /// Below this a comparison sort is quicker than passes over all digits.
 const MANY: usize = 1024;
 
+/// Sorts weights, none of them negative, heaviest first. One instance of the
+/// library's sort, which takes some kilobytes each, for all that sort few.
+pub(crate) fn sort_few(weights: &mut [f32]) {
+    weights.sort_unstable_by_key(|weight| Reverse(weight.to_bits()));
+}
+
 /// Sorts weights from 0 to 1, heaviest first. `scratch` is memory to use and to
 /// use again.
 pub(crate) fn sort_weights(weights: &mut [f32], scratch: &mut Vec<f32>) -> Result<(), Rejection> {
     if weights.len() < MANY {
-        weights.sort_unstable_by_key(|weight| Reverse(weight.to_bits()));
+        sort_few(weights);
         return Ok(());
     }
     // A crowd of equal weights would make every count wait for the one before.

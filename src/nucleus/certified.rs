@@ -29,6 +29,7 @@ use crate::kernels::exp::screen::{self, Slope};
 use crate::kernels::exp::{self, Rounding};
 use crate::kernels::rows::{Blocks, Buffer, Row};
 use crate::kernels::{self, Engine, Kernels, Scale, Screen};
+use crate::order;
 use crate::request::{Rejection, Request};
 use crate::trace::{Report, Route};
 use crate::weight;
@@ -703,17 +704,13 @@ fn fits(sum: f64, least: f32) -> bool {
 /// `target`; `before` is the mass of all heavier tokens. With `error` 0 the sums
 /// are the contract's own. None when they do not reach it.
 fn locate_few(weights: &[f32], before: Interval, target: Interval, error: f64) -> Option<Place> {
-    let mut bits = [0_u32; FEW];
-    let bits = &mut bits[..weights.len()];
-    for (bits, weight) in bits.iter_mut().zip(weights) {
-        *bits = weight.to_bits();
-    }
-    // Weights are never negative, so their bits are in their order.
-    bits.sort_unstable_by_key(|&bits| std::cmp::Reverse(bits));
+    let mut sorted = [0.0_f32; FEW];
+    let sorted = &mut sorted[..weights.len()];
+    sorted.copy_from_slice(weights);
+    order::sort_few(sorted);
     let mut mass = before;
     let mut first: Option<(usize, f64)> = None;
-    for (index, &weight) in bits.iter().enumerate() {
-        let weight = f32::from_bits(weight);
+    for (index, &weight) in sorted.iter().enumerate() {
         mass = mass.plus(Interval::point(f64::from(weight)));
         let summed = mass.within(3.0 * error);
         if first.is_none() && summed.high >= target.low {
@@ -721,10 +718,10 @@ fn locate_few(weights: &[f32], before: Interval, target: Interval, error: f64) -
         }
         if summed.low >= target.high {
             let (first, low) = first?;
-            let equal = bits[..=index]
+            let equal = sorted[..=index]
                 .iter()
                 .rev()
-                .take_while(|&&bits| bits == weight.to_bits())
+                .take_while(|&&equal| equal == weight)
                 .count();
             return Some(Place {
                 mass: Interval {
@@ -796,7 +793,7 @@ fn pivots(weights: &[f32], low: f32, high: f32, share: f64) -> (f32, f32) {
     if sample.len() < 8 {
         return (high, low);
     }
-    sample.sort_unstable_by_key(|weight| std::cmp::Reverse(weight.to_bits()));
+    order::sort_few(sample);
     if sample[0] == sample[len - 1] {
         // Probably one crowd of equal weights, which needs no sorting.
         return (sample[0], sample[0]);
