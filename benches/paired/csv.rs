@@ -1,13 +1,13 @@
 //! All measurements as a file, which `examples/plot.rs` reads.
 
 use std::error::Error;
-use std::path::Path;
+use std::fs::File;
 
 use crate::measure::Cells;
 
 /// A line a place: medians, and how the draws went.
-pub fn write(path: &Path, cells: &Cells) -> Result<(), Box<dyn Error>> {
-    let mut file = csv::Writer::from_path(path)?;
+pub fn write(file: File, cells: &Cells) -> Result<(), Box<dyn Error>> {
+    let mut file = csv::Writer::from_writer(file);
     file.write_record([
         "vocab",
         "shape",

@@ -19,8 +19,10 @@ mod rand;
 #[path = "../../tests/common/shapes.rs"]
 mod shapes;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -98,7 +100,7 @@ const FULL_ROUTES: [(usize, u64, usize); 3] =
 const QUICK_ROUTES: [(usize, u64, usize); 2] = [(4_096, 4, 400), (32_000, 2, 200)];
 
 impl Arguments {
-    fn plan(&self) -> Result<Plan, String> {
+    fn plan(&self) -> Plan {
         let usual: &[_] = if self.quick { &QUICK } else { &FULL };
         let mut sizes = Vec::new();
         if self.vocab.is_empty() {
@@ -115,10 +117,13 @@ impl Arguments {
                 size.1 = samples as usize;
             }
         }
-        Ok(Plan {
-            shapes: required::shapes(&self.shape)?,
+        let is_wanted = |shape: &usize| {
+            self.shape.is_empty() || self.shape.iter().any(|name| name == SHAPES[*shape])
+        };
+        Plan {
+            shapes: (0..SHAPES.len()).filter(is_wanted).collect(),
             sizes,
-        })
+        }
     }
 
     fn routes_plan(&self) -> &[(usize, u64, usize)] {
@@ -135,17 +140,16 @@ fn main() -> ExitCode {
     let first = measure::first_call();
     let start = Instant::now();
     let arguments = Arguments::parse();
-    let plan = match arguments.plan() {
-        Ok(plan) => plan,
-        Err(name) => {
-            eprintln!("paired: {name}: no such shape");
-            return ExitCode::from(2);
-        }
-    };
+    let plan = arguments.plan();
     let format = if arguments.markdown {
         Format::Markdown
     } else {
         Format::Plain
+    };
+    // Now, and not when everything has been measured.
+    let file = match arguments.csv.as_ref().map(File::create).transpose() {
+        Ok(file) => file,
+        Err(error) => return refuse(&arguments, &error),
     };
     let mut facts = machine::describe();
     let tiers: Vec<_> = trace::tiers().iter().map(|tier| tier.name()).collect();
@@ -178,19 +182,29 @@ fn main() -> ExitCode {
     let falls_short = required::print(format, &cells, &routes);
     heading(
         format,
-        &format!("{falls_short} rows fall short"),
+        &match falls_short {
+            0 => "No row falls short".to_owned(),
+            1 => "1 row falls short".to_owned(),
+            _ => format!("{falls_short} rows fall short"),
+        },
         &format!(
             "every token equalled the C reference's; {:.0} s in all",
             start.elapsed().as_secs_f64()
         ),
     );
-    if let Some(path) = &arguments.csv
-        && let Err(error) = csv::write(path, &cells)
+    if let Some(file) = file
+        && let Err(error) = csv::write(file, &cells)
     {
-        eprintln!("paired: {}: {error}", path.display());
-        return ExitCode::FAILURE;
+        return refuse(&arguments, &*error);
     }
     ExitCode::SUCCESS
+}
+
+/// The CSV cannot be written.
+fn refuse(arguments: &Arguments, error: &dyn Error) -> ExitCode {
+    let path = arguments.csv.as_deref().unwrap_or(Path::new("CSV"));
+    eprintln!("paired: {}: {error}", path.display());
+    ExitCode::FAILURE
 }
 
 fn cell(
@@ -265,7 +279,7 @@ fn print_sizes(format: Format, cells: &Cells) {
         "median us over all shapes, and in brackets how many times as fast as C, the middle of all shapes; \
          the last columns are unaligned time over aligned, the middle of all places",
     );
-    let sizes: std::collections::BTreeSet<usize> = cells.keys().map(|key| key.vocab).collect();
+    let sizes: BTreeSet<usize> = cells.keys().map(|key| key.vocab).collect();
     let best = Subject::Library(best_tier());
     let header = ["V", "scan"]
         .into_iter()
@@ -319,7 +333,7 @@ fn print_forced(format: Format, cells: &Cells) {
     );
     let mut table = Table::new(1, ["path", "V", "least", "middle", "most"]);
     for subject in [Subject::LastResort, Subject::TwinRefused] {
-        let sizes: std::collections::BTreeSet<usize> = cells
+        let sizes: BTreeSet<usize> = cells
             .keys()
             .filter(|key| key.subject == subject)
             .map(|key| key.vocab)

@@ -537,19 +537,10 @@ pub fn first_call() -> f64 {
     let shape = shapes::find("gumbel").expect("a shape of tests/common/shapes.rs");
     shape.fill(0, vector.logits_mut());
     let logits = vector.logits();
-    let start = Instant::now();
-    let token = oracle_free_call(logits);
-    let elapsed = start.elapsed();
-    black_box(token);
-    elapsed.as_nanos() as f64 / 1e3
-}
-
-/// The C surface, as a program would call it.
-fn oracle_free_call(logits: &[f32]) -> c_int {
-    scripted(RAND_MAX / 2, || {
-        oracle::LIBRARY.serve_sample(logits, 0.7, 0.9)
-    })
-    .0
+    let clock = Clock::start();
+    let call = || oracle::LIBRARY.serve_sample(logits, 0.7, 0.9);
+    black_box(scripted(RAND_MAX / 2, call));
+    clock.stop() / 1e3
 }
 
 /// Many random draws at each size, untimed, each checked against a full sort:
