@@ -175,4 +175,9 @@ check-replay:
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay >&2
 	$(Q)$(CARGO) run $(QUIET) --profile test --example replay | tail -n 5
 
-.PHONY: help all install uninstall headers vendor replay campaign clean check check-exhaustive check-cinstall $(CHECKS:%=check-%)
+# Not part of `make check`: Chromium is 124 MB.
+check-html: ## the page of `make replay ARGS='... --html'`, in headless Chromium if it is there
+	$(Q)scripts/need.sh libclang
+	$(Q)scripts/check_html.sh $(CARGO) run $(QUIET) --profile test --example replay --
+
+.PHONY: help all install uninstall headers vendor replay campaign clean check check-exhaustive check-cinstall check-html $(CHECKS:%=check-%)

@@ -11,6 +11,7 @@ use colibri_sampler::{Rejection, Request, trace};
 use serde::Serialize;
 
 use crate::equal::{self, Equal, draw};
+use crate::page::{self, Page};
 use crate::rand::{RAND_MAX, scripted};
 use crate::table::{Table, grouped};
 
@@ -30,6 +31,8 @@ pub struct Setting {
     pub seed: u64,
     /// One more draw, to be looked at closely.
     pub raw: Option<i32>,
+    /// One vector as a page.
+    pub html: Option<page::Wanted>,
 }
 
 #[derive(Serialize)]
@@ -66,6 +69,7 @@ pub struct Dump {
     top_p: f32,
     seed: u64,
     raw: Option<i32>,
+    html: Option<Page>,
     vectors: Vec<Vector>,
 }
 
@@ -75,6 +79,7 @@ impl Dump {
         let mut file = Vectors::open(&setting.file, setting.vocab_size)?;
         let mut random = fastrand::Rng::with_seed(setting.seed);
         let mut vectors = Vec::new();
+        let mut html = None;
         while let Some(logits) = file.next()? {
             let seeded = (0..setting.draws).map(|_| random.i32(0..=RAND_MAX));
             let draws = FIXED_DRAWS.into_iter().chain(seeded).chain(setting.raw);
@@ -82,10 +87,30 @@ impl Dump {
             if let Some(raw) = setting.raw {
                 vector.differing = differing(&logits, setting.temperature, setting.top_p, raw);
             }
+            if let Some(wanted) = &setting.html
+                && wanted.vector == vectors.len()
+            {
+                let request = Request::new(&logits, setting.temperature, setting.top_p);
+                let request = request.expect("--vocab is a valid length");
+                let draws = vector.picks.iter().map(|pick| pick.raw_draw);
+                let file = setting.file.display().to_string();
+                html = Some(page::write(wanted, &file, &request, &vector.routes, draws)?);
+            }
             vectors.push(vector);
         }
+        if let Some(wanted) = &setting.html
+            && html.is_none()
+        {
+            return Err(format!(
+                "--vector {}: FILE {} has {}, counted from 0",
+                wanted.vector,
+                setting.file.display(),
+                vectors.len()
+            ));
+        }
         Ok(Dump {
-            ok: vectors.iter().all(Vector::ok),
+            ok: vectors.iter().all(Vector::ok) && html.as_ref().is_none_or(|page| page.agrees),
+            html,
             original: ORIGINAL.is_some(),
             file: setting.file,
             vocab_size: setting.vocab_size,
@@ -259,8 +284,9 @@ impl Dump {
         let s = if self.vectors.len() == 1 { "" } else { "s" };
         let differing = self.vectors.iter().flat_map(|vector| &vector.differing);
         let differing: String = differing.map(|way| format!("DIFFERS: {way}\n")).collect();
+        let page = self.html.as_ref().map(Page::line).unwrap_or_default();
         format!(
-            "{}: {} vector{s} of {} tokens, temperature {}, top_p {}\n{}\n{differing}{}",
+            "{}: {} vector{s} of {} tokens, temperature {}, top_p {}\n{}\n{page}{differing}{}",
             self.file.display(),
             grouped(self.vectors.len()),
             grouped(self.vocab_size),

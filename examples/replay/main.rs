@@ -9,6 +9,7 @@
 
 mod dump;
 mod equal;
+mod page;
 mod published;
 mod table;
 
@@ -62,6 +63,15 @@ struct Arguments {
     #[arg(long, value_name = "R", requires = "file", allow_hyphen_values = true)]
     raw: Option<i32>,
 
+    /// One vector as a page for a browser, with its picks behind a slider;
+    /// needs a temperature above 0
+    #[arg(long, value_name = "PAGE", requires = "file")]
+    html: Option<PathBuf>,
+
+    /// Which vector of FILE the page shows, from 0
+    #[arg(long, value_name = "K", default_value_t = 0, requires = "html")]
+    vector: usize,
+
     /// For machines: everything, as one JSON object
     #[arg(long)]
     json: bool,
@@ -85,6 +95,9 @@ fn main() -> ExitCode {
         let published = published::Published::replay();
         return report(&published, published.ok(), json, published.text());
     };
+    if arguments.html.is_some() && temperature <= 0.0 {
+        return refuse("--html: greedy draws nothing; give a temperature above 0");
+    }
     let setting = dump::Setting {
         file,
         vocab_size: vocab as usize,
@@ -93,6 +106,10 @@ fn main() -> ExitCode {
         draws: arguments.draws,
         seed: arguments.seed,
         raw: arguments.raw,
+        html: arguments.html.map(|path| page::Wanted {
+            path,
+            vector: arguments.vector,
+        }),
     };
     match dump::Dump::replay(setting) {
         Ok(dump) => report(&dump, dump.ok(), json, dump.text()),
