@@ -130,6 +130,7 @@ check-symbols: all
 check-exits: all
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/own_rand.c tests/cases/fallback_683.txt
+	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/api.c
 
 check-install: all
 	$(Q)scripts/need.sh g++ cmake pkg-config mandoc -- $(C_TESTS_ENV) c_tests/check_install.sh
