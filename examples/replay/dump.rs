@@ -238,7 +238,7 @@ fn differing(logits: &[f32], temperature: f32, top_p: f32, raw: i32) -> Vec<Stri
     });
     let ways: Vec<Settings> = ways.collect();
     let mut differing = Vec::new();
-    let functions: [(_, fn(&Sampler, &[f32], f32, f32) -> i32, Traced); 2] = [
+    let functions: [(_, Drawn, Traced); 2] = [
         ("serve_sample", Sampler::serve_sample, trace::sample_with),
         (
             "serve_sample_sorted",
@@ -268,6 +268,7 @@ fn differing(logits: &[f32], temperature: f32, top_p: f32, raw: i32) -> Vec<Stri
     differing
 }
 
+type Drawn = fn(&Sampler, &[f32], f32, f32) -> i32;
 type Traced = fn(&Request<'_>, f64, Settings) -> Result<Report, Rejection>;
 
 impl Vector {
