@@ -255,11 +255,14 @@ fn print_times(format: Format, cells: &Cells, vocab: usize) {
                 let time = short(cell.microseconds());
                 Some(match subject {
                     Subject::C => time,
-                    _ => format!(
-                        "{time} {:>5}x {:>4}",
-                        short(cell.times_faster_than_c()),
-                        format!("{:.1}", cell.over_scan())
-                    ),
+                    _ => {
+                        let ratio = short(cell.times_faster_than_c());
+                        let over_scan = format!("{:.1}", cell.over_scan());
+                        match format {
+                            Format::Plain => format!("{time} {ratio:>5}x {over_scan:>4}"),
+                            Format::Markdown => format!("{time} / {ratio}x / {over_scan}"),
+                        }
+                    }
                 })
             };
             let row: Option<Vec<String>> = (0..SETTINGS.len()).map(text).collect();

@@ -189,10 +189,8 @@ pub fn print(format: Format, cells: &Cells, routes: &BTreeMap<(usize, usize), Ro
     heap(&mut rows);
     growth(&mut rows);
 
-    let mut table = Table::new(
-        4,
-        ["row", "bound", "mark", "worst place; middle of all places"],
-    );
+    let header = ["row", "bound", "worst place; middle of all", "mark"];
+    let mut table = Table::new(4, header);
     let mut short = 0;
     for row in rows.rows {
         let mark = match row.mark {
@@ -349,13 +347,17 @@ fn other_sizes(rows: &mut Rows<'_>) {
 
 fn forced(rows: &mut Rows<'_>, routes: &BTreeMap<(usize, usize), Routes>) {
     for (what, subject, bound) in [
-        ("last resort, forced", Subject::LastResort, 3.0),
-        ("host's expf, forced", Subject::TwinRefused, 1.0 / 1.1),
+        ("last resort, forced, V >= 256", Subject::LastResort, 3.0),
+        (
+            "host's expf, forced, V >= 256",
+            Subject::TwinRefused,
+            1.0 / 1.1,
+        ),
     ] {
         rows.worst(
             what,
             Bound::AtLeast((bound * 1000.0_f64).round() / 1000.0, None),
-            |key| key.subject == subject,
+            |key| key.subject == subject && key.vocab >= 256,
             |_, cell| Some(cell.times_faster_than_c()),
         );
     }
