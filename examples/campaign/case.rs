@@ -128,7 +128,7 @@ fn raw(
     random: &mut fastrand::Rng,
 ) -> (i32, bool) {
     if let Some(special) = special
-        && k % 4 == 0
+        && k.is_multiple_of(4)
     {
         let raw = special.saturating_add(random.i32(-1..=1)).max(0);
         return (raw, false);

@@ -285,12 +285,11 @@ impl Campaign {
             for worker in workers {
                 let (done, found) = worker.join().expect("the hook has told of the panic");
                 tally.add(&done);
-                let lowest = |known: &Box<Difference>| known.plan.case;
-                if let Some(found) = found
-                    && difference
-                        .as_ref()
-                        .is_none_or(|known| found.plan.case < lowest(known))
-                {
+                let Some(found) = found else { continue };
+                let first = difference
+                    .as_ref()
+                    .is_none_or(|known| found.plan.case < known.plan.case);
+                if first {
                     difference = Some(found);
                 }
             }
