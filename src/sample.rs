@@ -10,6 +10,8 @@ use crate::weight::Weights;
 
 /// Vocabularies that are not worth a search for what matters in them.
 pub(crate) const SHORT: usize = 512;
+// The proof of the certified path's search needs it.
+const _: () = assert!(certified::FEW <= SHORT);
 
 /// How a call is answered. Every way gives the same token.
 #[derive(Clone, Copy)]

@@ -37,8 +37,9 @@ use crate::weight;
 /// The half of a double's last place, relative: the error of one addition.
 const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// Up to how many tokens are sorted and summed one by one.
-const FEW: usize = 512;
+/// Up to how many tokens are sorted and summed one by one. Not above the
+/// shortest vocabulary that comes here: its error allowance covers those sums.
+pub(crate) const FEW: usize = 512;
 
 /// Temperatures for which arguments neither vanish nor overflow on the way.
 const TEMPERATURES: std::ops::RangeInclusive<f32> = 1e-18..=1e18;
@@ -531,7 +532,7 @@ impl<'a> Sampler<'a> {
         let falls_short = |mass: Interval| mass.high * (1.0 + order_error) < cutoff.low;
 
         let few = self.candidates.len() <= FEW;
-        let (mut kept, mut end_is_known) = match tail.deep {
+        let (kept, end_is_known) = match tail.deep {
             _ if !self.request.is_cut() && total.width() > 0.0 => (kept_below(0.0), true),
             Some((deep, lighter)) if falls_short(sum.plus(deep)) => (kept_below(lighter), false),
             _ => match self.locate(cutoff, least, error)? {
@@ -540,26 +541,18 @@ impl<'a> Sampler<'a> {
                 None => (kept_below(1.0), false),
             },
         };
-        loop {
-            let target = Interval {
-                low: self.uniform * kept.low,
-                high: self.uniform * kept.high,
-            };
-            match self.locate(target, least, error)? {
-                Some(Place {
-                    pick: Some(pick), ..
-                }) if pick.weight > heaviest => return Ok(Ok(pick)),
-                Some(Place { pick: None, .. }) if end_is_known => return Ok(Err(Doubt::Tighter)),
-                Some(Place { pick: None, .. }) => {}
-                _ => return Ok(Err(Doubt::Deeper)),
-            }
-            // The end of the nucleus, if it is here, says more about kept.
-            match self.locate(cutoff, least, error)? {
-                Some(end) if end.mass.width() < kept.width() => kept = end.mass,
-                _ => return Ok(Err(Doubt::Deeper)),
-            }
-            end_is_known = true;
-        }
+        let target = Interval {
+            low: self.uniform * kept.low,
+            high: self.uniform * kept.high,
+        };
+        Ok(match self.locate(target, least, error)? {
+            Some(Place {
+                pick: Some(pick), ..
+            }) if pick.weight > heaviest => Ok(pick),
+            Some(Place { pick: None, .. }) if end_is_known => Err(Doubt::Tighter),
+            // The pick, or the end of the nucleus, may lie below the candidates.
+            _ => Err(Doubt::Deeper),
+        })
     }
 
     /// The first token in order whose cumulative mass reaches `target`. None
