@@ -574,6 +574,15 @@ pub fn routes(plan: &[(usize, u64, usize)], shapes: &[usize]) -> BTreeMap<(usize
                         "{} seed {seed}",
                         SHAPES[shape]
                     );
+                    if !matches!(report.route, Route::Certified | Route::Refined) && vocab >= 1_000
+                    {
+                        eprintln!(
+                            "  last resort: {} seed {} V {vocab} {} rand() {raw}",
+                            SHAPES[shape],
+                            1_000_000 + seed,
+                            setting.name
+                        );
+                    }
                     routes.entry((vocab, shape)).or_default().add(report.route);
                 }
             }
