@@ -3,8 +3,6 @@
 //!
 //! The promise: the same token as the C code for every draw on the same host.
 //! `docs/contract.md` states it to the bit.
-//!
-//! The modules, in the order in which a call passes through them:
 #![deny(
     unsafe_op_in_unsafe_fn,
     missing_docs,
@@ -12,6 +10,7 @@
     clippy::missing_safety_doc
 )]
 
+// In the order in which a call passes through them.
 mod capi;
 mod request;
 mod sample;
