@@ -17,7 +17,7 @@ mod avx2;
 mod avx512;
 
 use std::ffi::CStr;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use exp::Rounding;
 use exp::screen::Slope;
@@ -198,34 +198,72 @@ impl Engine {
     /// The engine of `tier`, or of the highest one below it that this CPU has
     /// and whose twin of expf passes the probe.
     pub(crate) fn at(tier: Tier) -> Engine {
-        static ENGINES: [OnceLock<Engine>; Tier::ALL.len()] =
-            [const { OnceLock::new() }; Tier::ALL.len()];
-        *ENGINES[tier as usize].get_or_init(|| {
+        static KNOWN: [AtomicU8; Tier::ALL.len()] = [const { AtomicU8::new(0) }; Tier::ALL.len()];
+        Engine::known_at(tier, &KNOWN[tier as usize])
+    }
+
+    /// The engine that `known` holds; it is found out where that is still 0.
+    /// Threads may do so at once, all to the same end: none waits for another,
+    /// which in a forked child might be gone.
+    fn known_at(tier: Tier, known: &AtomicU8) -> Engine {
+        if let Some(engine) = Engine::decode(known.load(Ordering::Relaxed)) {
+            return engine;
+        }
+        let available = || {
             let tiers = Tier::ALL.into_iter().rev();
-            tiers
-                .filter(|&candidate| candidate <= tier && candidate.is_available())
-                .map(|tier| (tier, tier.table()))
-                .find_map(|(tier, kernels)| {
-                    let rounding = probe::rounding(exp::host_expf, kernels)?;
-                    Some(Engine {
-                        tier,
-                        kernels,
-                        rounding: Some(rounding),
-                    })
-                })
-                .unwrap_or(Engine {
-                    tier: Tier::Portable,
-                    kernels: &PORTABLE,
-                    rounding: None,
-                })
-        })
+            tiers.filter(move |&candidate| candidate <= tier && candidate.is_available())
+        };
+        // What expf gives in another mode tells nothing of its rounding in this
+        // one: such a call does without a twin, and leaves the question open.
+        if !mode::is_default() {
+            return Engine::new(available().next().unwrap_or(Tier::Portable), None);
+        }
+        let engine = available()
+            .find_map(|tier| {
+                let rounding = probe::rounding(exp::host_expf, tier.table())?;
+                Some(Engine::new(tier, Some(rounding)))
+            })
+            .unwrap_or(Engine::new(Tier::Portable, None));
+        known.store(engine.encode(), Ordering::Relaxed);
+        engine
+    }
+
+    fn new(tier: Tier, rounding: Option<Rounding>) -> Engine {
+        Engine {
+            tier,
+            kernels: tier.table(),
+            rounding,
+        }
+    }
+
+    const ROUNDINGS: [Option<Rounding>; 3] =
+        [None, Some(Rounding::Fused), Some(Rounding::Separate)];
+
+    /// As a byte that is not 0.
+    fn encode(self) -> u8 {
+        let place = Engine::ROUNDINGS.iter().position(|&r| r == self.rounding);
+        1 + self.tier as u8 * 3 + place.map_or(0, |place| place as u8)
+    }
+
+    fn decode(byte: u8) -> Option<Engine> {
+        let place = usize::from(byte.checked_sub(1)?);
+        Some(Engine::new(
+            Tier::ALL[place / 3],
+            Engine::ROUNDINGS[place % 3],
+        ))
     }
 
     /// The engine of this process: the highest tier, unless the environment
-    /// lowers it.
+    /// lowers it, whose word at the first call counts.
     pub(crate) fn of_process() -> Engine {
-        static ENGINE: OnceLock<Engine> = OnceLock::new();
-        *ENGINE.get_or_init(|| Engine::at(tier_wanted()))
+        const UNKNOWN: u8 = u8::MAX;
+        static WANTED: AtomicU8 = AtomicU8::new(UNKNOWN);
+        let mut wanted = WANTED.load(Ordering::Relaxed);
+        if wanted == UNKNOWN {
+            wanted = tier_wanted() as u8;
+            WANTED.store(wanted, Ordering::Relaxed);
+        }
+        Engine::at(Tier::ALL[usize::from(wanted)])
     }
 }
 

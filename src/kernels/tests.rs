@@ -5,14 +5,18 @@
 //! `make check-exhaustive`.
 
 use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
+
+use crate::oracle;
 
 use super::exp::screen::{self, Slope};
 use super::exp::{self, Rounding, twin};
 use super::lanes::Lanes;
 use super::rows::{Blocks, Buffer, Row, floats, floats_mut};
-use super::{Kernels, PORTABLE, Scale, Screen, Tier, portable, probe};
+use super::{Engine, Kernels, PORTABLE, Scale, Screen, Tier, portable, probe};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -674,6 +678,67 @@ fn the_probe_tells_hosts_apart() {
             );
         }
     }
+}
+
+thread_local! {
+    static IN_ANOTHER_MODE: Cell<fn()> = const { Cell::new(|| ()) };
+}
+
+/// Runs `body` while the thread rounds downward; false where it cannot.
+fn rounding_downward(body: fn()) -> bool {
+    extern "C" fn run(_: *const f32, _: c_int, _: f32, _: f32) -> c_int {
+        IN_ANOTHER_MODE.get()();
+        0
+    }
+    let downward = oracle::reference_mode {
+        rounding: 1,
+        flush_results: 0,
+        flush_operands: 0,
+    };
+    IN_ANOTHER_MODE.set(body);
+    let mut ignored = 0;
+    // SAFETY: run reads no logits, and the token is written while the call runs.
+    let is_there = unsafe {
+        let nothing = std::ptr::null();
+        oracle::reference_in_mode(downward, Some(run), nothing, 0, 0.0, 0.0, &mut ignored)
+    };
+    is_there == 1
+}
+
+/// A program whose first draw is made in another mode must not be answered from
+/// it ever after.
+#[test]
+fn the_probe_waits_for_the_default_mode() {
+    static KNOWN: AtomicU8 = AtomicU8::new(0);
+    let rounds = rounding_downward(|| {
+        // Else it need not wait: there, one rounding passes for the other.
+        let separate = |x| twin::exp(x, Rounding::Separate);
+        for (tier, kernels) in tiers() {
+            let answer = probe::rounding(separate, kernels);
+            assert_ne!(answer, Some(Rounding::Separate), "{tier:?}");
+        }
+        let engine = Engine::known_at(Tier::Avx512, &KNOWN);
+        assert_eq!(
+            (engine.tier, engine.rounding),
+            (tiers().pop().unwrap().0, None)
+        );
+        assert_eq!(KNOWN.load(Ordering::Relaxed), 0, "the question is open");
+    });
+    assert!(rounds || cfg!(not(target_arch = "x86_64")));
+    let engine = Engine::known_at(Tier::Avx512, &KNOWN);
+    assert_eq!(engine.rounding, Engine::at(Tier::Avx512).rounding);
+    assert_ne!(KNOWN.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn an_engine_fits_in_a_byte() {
+    for tier in Tier::ALL {
+        for rounding in Engine::ROUNDINGS {
+            let engine = Engine::decode(Engine::new(tier, rounding).encode()).unwrap();
+            assert_eq!((engine.tier, engine.rounding), (tier, rounding));
+        }
+    }
+    assert!(Engine::decode(0).is_none(), "0 is for unknown");
 }
 
 /// Arguments where a twin would show its first fault: all exponents, all entries
