@@ -3,6 +3,7 @@
 #
 #     check_program.sh LIB_DIR INCLUDE_DIR SOURCE [ARGUMENTS...]
 #
+# WITH names further sources, such as c_tests/reference.c, for a program that compares.
 # A program prints one line when all is well; each is printed again with the program's name and the kind of link.
 set -eu
 . "$(dirname -- "$0")/common.sh"
@@ -16,7 +17,7 @@ program=$(basename "$source" .c)
 
 for link in static shared; do
     build_with $link "$lib_dir" "$scratch/$program-$link" "$source" \
-        -std=gnu11 -Wall -Wextra -Wpedantic -Werror -fno-builtin-expf -I "$include_dir"
+        -std=gnu11 -Wall -Wextra -Wpedantic -Werror -fno-builtin-expf -I "$include_dir" ${WITH-}
     run_with "$scratch/$program-$link" "$@" >"$scratch/output" || {
         cat "$scratch/output" >&2
         fail "$program, $link library: failed"
