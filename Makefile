@@ -84,6 +84,11 @@ campaign: ## random draws compared with the C code: N=1000000 SEED=1 TIER= CASE=
 	$(Q)$(if $(TIER),COLIBRI_SAMPLER_TIER=$(TIER)) $(CARGO) run $(QUIET) --profile bench --example campaign -- \
 		$(CAMPAIGN) $(ARGS)
 
+SECONDS ?= 240
+fuzz: ## libFuzzer on the C functions and the sampler, beside the C reference: SECONDS=240 in all
+	$(Q)scripts/need.sh libclang cargo-fuzz
+	$(Q)scripts/fuzz.sh $(SECONDS) "$(TARGET_DIR)"
+
 # The C side as Colibri compiles its own.
 bench: ## times beside the C code's; ARGS='--quick --csv FILE --markdown ...'
 	$(Q)scripts/need.sh libclang
@@ -181,4 +186,4 @@ check-html: ## the page of `make replay ARGS='... --html'`, in headless Chromium
 	$(Q)scripts/need.sh libclang
 	$(Q)scripts/check_html.sh $(CARGO) run $(QUIET) --profile test --example replay --
 
-.PHONY: help all install uninstall headers vendor replay campaign clean check check-exhaustive check-cinstall check-html $(CHECKS:%=check-%)
+.PHONY: help all install uninstall headers vendor replay campaign fuzz clean check check-exhaustive check-cinstall check-html $(CHECKS:%=check-%)

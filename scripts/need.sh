@@ -1,10 +1,10 @@
 #!/bin/sh
 # need.sh TOOL... [-- COMMAND...]
 #
-# What a check needs: libclang, valgrind, g++, cmake, rustfmt, clippy. A tool that is
-# missing is installed where that may be done without asking (apt-get as root or
-# by a sudo that wants no password, rustup); elsewhere the one command that
-# would do it is named.
+# What a check needs: libclang, valgrind, g++, cmake, rustfmt, clippy, cargo-fuzz. A
+# tool that is missing is installed where that may be done without asking (apt-get
+# as root or by a sudo that wants no password, rustup, cargo); elsewhere the one
+# command that would do it is named.
 #
 # With COMMAND, it is run when all tools are there; when one may not be
 # installed here, a line says that it was not run, and that is no failure.
@@ -61,6 +61,7 @@ apt_install() {
 name_the_command() {
     case $1 in
     rustfmt | clippy) echo "rustup component add $1" ;;
+    cargo-*) echo "cargo install --locked $1" ;;
     libclang)
         if command -v dnf >/dev/null 2>&1; then
             echo "sudo dnf install clang-libs"
@@ -85,6 +86,7 @@ name_the_command() {
 may_install() {
     case $1 in
     rustfmt | clippy) command -v rustup >/dev/null 2>&1 ;;
+    cargo-*) true ;;
     *) can_apt ;;
     esac
 }
@@ -92,6 +94,7 @@ may_install() {
 install() {
     case $1 in
     rustfmt | clippy) rustup -q component add "$1" ;;
+    cargo-*) cargo install --quiet --locked "$1" ;;
     *) apt_install "$1" ;;
     esac
 } >&2 </dev/null
