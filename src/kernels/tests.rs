@@ -16,7 +16,7 @@ use super::exp::screen::{self, Slope};
 use super::exp::{self, Rounding, twin};
 use super::lanes::Lanes;
 use super::rows::{Blocks, Buffer, Row, floats, floats_mut};
-use super::{Engine, Kernels, PORTABLE, Scale, Screen, Tier, portable, probe};
+use super::{Engine, Kernels, PORTABLE, Scale, Screen, Tier, mode, portable, probe, tier_named};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -681,28 +681,46 @@ fn the_probe_tells_hosts_apart() {
 }
 
 thread_local! {
-    static IN_ANOTHER_MODE: Cell<fn()> = const { Cell::new(|| ()) };
+    static IN_A_MODE: Cell<fn()> = const { Cell::new(|| ()) };
 }
 
-/// Runs `body` while the thread rounds downward; false where it cannot.
-fn rounding_downward(body: fn()) -> bool {
+/// Runs `body` in the floating-point mode; false where the CPU has it not.
+fn in_mode(mode: oracle::reference_mode, body: fn()) -> bool {
     extern "C" fn run(_: *const f32, _: c_int, _: f32, _: f32) -> c_int {
-        IN_ANOTHER_MODE.get()();
+        IN_A_MODE.get()();
         0
     }
-    let downward = oracle::reference_mode {
-        rounding: 1,
-        flush_results: 0,
-        flush_operands: 0,
-    };
-    IN_ANOTHER_MODE.set(body);
+    IN_A_MODE.set(body);
     let mut ignored = 0;
     // SAFETY: run reads no logits, and the token is written while the call runs.
     let is_there = unsafe {
         let nothing = std::ptr::null();
-        oracle::reference_in_mode(downward, Some(run), nothing, 0, 0.0, 0.0, &mut ignored)
+        oracle::reference_in_mode(mode, Some(run), nothing, 0, 0.0, 0.0, &mut ignored)
     };
     is_there == 1
+}
+
+#[test]
+fn arithmetic_shows_the_mode_that_the_register_says() {
+    thread_local! {
+        static SEEN: Cell<[bool; 2]> = const { Cell::new([false; 2]) };
+    }
+    let mut modes = 0;
+    for index in 0..16 {
+        let mode = oracle::reference_mode {
+            rounding: index / 4,
+            flush_results: index % 2,
+            flush_operands: index / 2 % 2,
+        };
+        let there = in_mode(mode, || {
+            SEEN.set([mode::is_default(), mode::arithmetic_is_default()]);
+        });
+        if there {
+            assert_eq!(SEEN.get(), [index == 0; 2], "{mode:?}");
+            modes += 1;
+        }
+    }
+    assert!(modes == 16 || cfg!(not(target_arch = "x86_64")));
 }
 
 /// A program whose first draw is made in another mode must not be answered from
@@ -710,7 +728,12 @@ fn rounding_downward(body: fn()) -> bool {
 #[test]
 fn the_probe_waits_for_the_default_mode() {
     static KNOWN: AtomicU8 = AtomicU8::new(0);
-    let rounds = rounding_downward(|| {
+    let downward = oracle::reference_mode {
+        rounding: 1,
+        flush_results: 0,
+        flush_operands: 0,
+    };
+    let rounds = in_mode(downward, || {
         // Else it need not wait: there, one rounding passes for the other.
         let separate = |x| twin::exp(x, Rounding::Separate);
         for (tier, kernels) in tiers() {
@@ -728,6 +751,18 @@ fn the_probe_waits_for_the_default_mode() {
     let engine = Engine::known_at(Tier::Avx512, &KNOWN);
     assert_eq!(engine.rounding, Engine::at(Tier::Avx512).rounding);
     assert_ne!(KNOWN.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_tier_goes_by_its_name() {
+    let names = Tier::ALL.map(Tier::name);
+    assert_eq!(names, ["portable", "avx2", "avx512"]);
+    for tier in Tier::ALL {
+        assert_eq!(tier_named(tier.name().as_bytes()), tier);
+    }
+    for name in ["", "AVX2", "avx", "avx2 ", "best"] {
+        assert_eq!(tier_named(name.as_bytes()), Tier::Avx512, "{name:?}");
+    }
 }
 
 #[test]
