@@ -93,7 +93,7 @@ clean: ## away with everything built
 	$(Q)$(CARGO) clean $(QUIET)
 
 # Every step of `make check`, in order; each is a target check-STEP of its own.
-CHECKS = format lint docs build headers tests symbols exits install consumer linking c valgrind vendor upstream replay
+CHECKS = format lint docs build headers tests symbols exits surroundings install consumer linking c valgrind vendor upstream replay
 
 check: ## everything that CI runs
 	+@MAKE="$(MAKE)" scripts/check.sh "$(TARGET_DIR)/check" $(CHECKS)
@@ -131,6 +131,12 @@ check-exits: all
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/own_rand.c tests/cases/fallback_683.txt
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/api.c
+
+# What programs bring along: threads, forks, copies of the library, floating-point modes.
+SURROUNDED = WITH='c_tests/reference.c c_tests/draws.c' $(C_TESTS)/check_program.sh
+
+check-surroundings: all
+	$(Q)$(SURROUNDED) "$(LIB_DIR)" include c_tests/threads.c
 
 check-install: all
 	$(Q)scripts/need.sh g++ cmake pkg-config mandoc -- $(C_TESTS_ENV) c_tests/check_install.sh
