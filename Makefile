@@ -137,6 +137,7 @@ SURROUNDED = WITH='c_tests/reference.c c_tests/draws.c' $(C_TESTS)/check_program
 
 check-surroundings: all
 	$(Q)$(SURROUNDED) "$(LIB_DIR)" include c_tests/threads.c
+	$(Q)$(SURROUNDED) "$(LIB_DIR)" include c_tests/forks.c
 
 check-install: all
 	$(Q)scripts/need.sh g++ cmake pkg-config mandoc -- $(C_TESTS_ENV) c_tests/check_install.sh

@@ -43,10 +43,10 @@ int rand(void)
 
 /* ---- logits ---- */
 
-enum shape { GUMBEL_TAIL, STEPS, PLATEAU, HALF_MASKED, SUBNORMAL_WEIGHTS, TELLTALE, NOT_FINITE, SHAPES };
+enum shape { GUMBEL_TAIL, STEPS, PLATEAU, HALF_MASKED, SUBNORMALS, TELLTALE, NOT_FINITE, SHAPES };
 
 static const char *const shape_names[] = {
-    "Gumbel tail", "steps of 0.5", "plateau", "half masked", "subnormal weights", "telltale", "not finite",
+    "Gumbel tail", "steps of 0.5", "plateau", "half masked", "subnormals", "telltale", "not finite",
 };
 
 /* Below and above 512, up to which the library takes another path, and the sizes of real vocabularies. */
@@ -136,7 +136,7 @@ static void fill(float *logits, int size, enum shape shape)
         case STEPS: logits[id] = (float)(floor(gumbel * 2.0) / 2.0); break;
         case PLATEAU: logits[id] = id % 61 == 7 ? 30.0f : (float)gumbel; break;
         case HALF_MASKED: logits[id] = id % 2 ? -INFINITY : (float)gumbel; break;
-        case SUBNORMAL_WEIGHTS: logits[id] = id % 97 == 1 ? 1e-40f * (float)(id % 5) : (float)(-70 - 40 * uniform); break;
+        case SUBNORMALS: logits[id] = id % 97 == 1 ? 1e-40f * (float)(id % 5) : (float)(-70 - 40 * uniform); break;
         case NOT_FINITE: logits[id] = id % 5 == 3 ? specials[id % 3] : (float)gumbel; break;
         default: logits[id] = (float)gumbel; break;
         }

@@ -1,7 +1,7 @@
 /*
  * Draws for the programs that put the library into surroundings of their own (threads, forks, copies, modes): logits of
- * some shapes and sizes, a rand() whose stream each thread has to itself, and a comparison with the C reference, draw by
- * draw. One of the vectors tells by its token which of its two expf glibc uses, so that a wrong guess of it shows.
+ * some shapes and sizes, a rand() whose stream each thread has to itself, and a comparison with the C reference, draw
+ * by draw. One of the vectors tells by its token which of its two expf glibc uses, so that a wrong guess of it shows.
  */
 #ifndef DRAWS_H
 #define DRAWS_H
