@@ -133,11 +133,12 @@ check-exits: all
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/api.c
 
 # What programs bring along: threads, forks, copies of the library, floating-point modes.
-SURROUNDED = WITH='c_tests/reference.c c_tests/draws.c' $(C_TESTS)/check_program.sh
+SURROUNDED = env WITH='c_tests/reference.c c_tests/draws.c' $(C_TESTS)/check_program.sh
 
 check-surroundings: all
 	$(Q)$(SURROUNDED) "$(LIB_DIR)" include c_tests/threads.c
 	$(Q)$(SURROUNDED) "$(LIB_DIR)" include c_tests/forks.c
+	$(Q)LINKS=static $(SURROUNDED) "$(LIB_DIR)" include c_tests/copies.c "$(LIB_DIR)/libcolibri_sampler.so"
 
 check-install: all
 	$(Q)scripts/need.sh g++ cmake pkg-config mandoc -- $(C_TESTS_ENV) c_tests/check_install.sh
