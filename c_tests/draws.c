@@ -119,6 +119,16 @@ static void fill_telltale(float *logits, int size)
     memcpy(logits, bits, sizeof bits[0] * (size_t)(size < LENGTH(bits) ? size : LENGTH(bits)));
 }
 
+/* One that a program which flushes subnormals can make too. */
+static float subnormal(int factor)
+{
+    uint32_t bits = 70000u * (uint32_t)factor; /* some 1e-40 each */
+    float value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static void fill(float *logits, int size, enum shape shape)
 {
     static const float specials[] = {NAN, INFINITY, -INFINITY};
@@ -136,7 +146,7 @@ static void fill(float *logits, int size, enum shape shape)
         case STEPS: logits[id] = (float)(floor(gumbel * 2.0) / 2.0); break;
         case PLATEAU: logits[id] = id % 61 == 7 ? 30.0f : (float)gumbel; break;
         case HALF_MASKED: logits[id] = id % 2 ? -INFINITY : (float)gumbel; break;
-        case SUBNORMALS: logits[id] = id % 97 == 1 ? 1e-40f * (float)(id % 5) : (float)(-70 - 40 * uniform); break;
+        case SUBNORMALS: logits[id] = id % 97 == 1 ? subnormal(id % 5) : (float)(-70 - 40 * uniform); break;
         case NOT_FINITE: logits[id] = id % 5 == 3 ? specials[id % 3] : (float)gumbel; break;
         default: logits[id] = (float)gumbel; break;
         }

@@ -209,7 +209,7 @@ int main(int argc, char **argv)
     find_expf();
     sem_init(&stopped, 0, 0);
     sem_init(&go_on, 0, 0);
-    draws_make(argc > 1 ? atoi(argv[1]) : 32000);
+    draws_make(argc > 1 ? atoi(argv[1]) : 3000);
     draws_prepare();
 
     /* This process never draws, so none of these children has when it begins. */
@@ -225,8 +225,8 @@ int main(int argc, char **argv)
     for (int place = 0; place < STOPPED; place++)
         if (!check("while a first draw stands still", in_child(60, while_stopped, place)))
             return 1;
-    printf("children forked before the first draw, between draws (%d), while %d threads draw (%d), during another "
-           "thread's first draw (%d at their own moments, %d at chosen places) draw as the reference and end\n",
-           BETWEEN, THREADS, WHILE_DRAWING, FRESH, STOPPED);
+    printf("children forked before the first draw, between draws (%d), while threads draw (%d) and amid a first draw "
+           "(%d) draw as the reference and end (expf: %s)\n",
+           BETWEEN, WHILE_DRAWING, FRESH + STOPPED, kind_of_expf());
     return 0;
 }

@@ -2,7 +2,7 @@
  * Threads that draw at once, each from a stream of its own, get the reference's tokens: also when the very first draws
  * of the process are made by all of them at the same moment, which is when the library looks at the CPU and at expf.
  *
- *     threads [LARGEST_VOCAB]
+ *     threads [LARGEST_VOCAB [PROCESSES]]
  */
 #include "draws.h"
 
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 16, PROCESSES = 100, FIRST_DRAWS = 3, DRAWS = 1000, BATCH_EVERY = 50, BATCH_THREADS = 3 };
+enum { THREADS = 16, FIRST_DRAWS = 3, DRAWS = 1000, BATCH_EVERY = 50, BATCH_THREADS = 3 };
 
 static pthread_barrier_t start;
 static int draws_of_each;
@@ -58,10 +58,12 @@ static int run(unsigned process, int draws)
 
 int main(int argc, char **argv)
 {
+    unsigned processes = argc > 2 ? (unsigned)atoi(argv[2]) : 101;
+
     draws_make(argc > 1 ? atoi(argv[1]) : 248320);
     draws_prepare();
     /* Nothing has been drawn in this process, so nothing has in its children. */
-    for (unsigned process = 1; process <= PROCESSES; process++) {
+    for (unsigned process = 1; process < processes; process++) {
         pid_t child = fork();
         int status;
 
@@ -74,15 +76,15 @@ int main(int argc, char **argv)
             return 2;
         }
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-            fprintf(stderr, "threads: process %u of %d did not draw as the reference (wait status %d)\n", process,
-                    PROCESSES, status);
+            fprintf(stderr, "threads: process %u of %u did not draw as the reference (wait status %d)\n", process,
+                    processes, status);
             return 1;
         }
     }
     if (!run(0, DRAWS))
         return 1;
-    printf("%d threads: %d draws and %d batches as the reference; %d first draws at once in each of %d processes "
+    printf("%d threads: %d draws and %d batches as the reference; %d first draws at once in each of %u processes "
            "(expf: %s)\n",
-           THREADS, THREADS * DRAWS, THREADS * (DRAWS / BATCH_EVERY), THREADS, PROCESSES + 1, kind_of_expf());
+           THREADS, THREADS * DRAWS, THREADS * (DRAWS / BATCH_EVERY), THREADS, processes, kind_of_expf());
     return 0;
 }
