@@ -17,13 +17,15 @@ lib_dir=$(absolute "$1")
 include_dir=$(absolute "$2")
 cd "$c_tests/.."
 
+unset RUNNER LINKS WITH
 draws='c_tests/reference.c c_tests/draws.c'
 
 # emulated NAME MODEL FEATURES TIER EXPF: the CPU has these features and draws by that tier's kernels alone, whose names
 # qemu writes down as it translates them; then the programs.
 emulated() {
     build_with static "$lib_dir" "$scratch/cpu" c_tests/cpu.c -I "$include_dir"
-    features=$(qemu-x86_64 -cpu "$2" -d in_asm -D "$scratch/log" "$scratch/cpu")
+    features=$(qemu-x86_64 -cpu "$2" -d in_asm -D "$scratch/log" "$scratch/cpu") ||
+        fail "the first draw on the emulated $1 fails"
     [ "$features" = "$3" ] || fail "the emulated $1 has $features, not $3"
     tiers=$(sed -n 's/^IN: .*kernels[0-9]*\(PORTABLE\|AVX2\|AVX512\)[0-9].*/\1/p' "$scratch/log" | sort -u | xargs)
     [ "$tiers" = "$4" ] || fail "$1: drawn by the kernels of '$tiers', not of $4"

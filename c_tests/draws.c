@@ -259,11 +259,13 @@ int draws_agree(const struct sampler *sampler, int first, int count)
         stream = before;
         actual = drawn_token(sampler, &draw);
         if (actual != expected || stream.state != after.state) {
+            flockfile(stderr); /* other threads may have something to say */
             describe(functions[draw.function], draw.vector, stream.number, number);
             if (actual != expected)
                 fprintf(stderr, "token %d, the reference's is %d\n", actual, expected);
             else
                 fputs("rand() was not called as often as by the reference\n", stderr);
+            funlockfile(stderr);
             return 0;
         }
     }
@@ -312,9 +314,11 @@ int batch_agrees(const struct sampler *sampler, int number, int threads)
     for (int row = 0; row < ROWS; row++) {
         if (status == COLIBRI_STATUS_OK && tokens[row] == expected[row])
             continue;
+        flockfile(stderr);
         describe("colibri_sample_batch", &rows[row], stream.number, number);
         fprintf(stderr, "status %d, token %d, the reference's is %d\n", (int)status, (int)tokens[row],
                 (int)expected[row]);
+        funlockfile(stderr);
         return 0;
     }
     return 1;

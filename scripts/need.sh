@@ -1,10 +1,10 @@
 #!/bin/sh
 # need.sh TOOL... [-- COMMAND...]
 #
-# What a check needs: libclang, valgrind, qemu-x86_64, g++, cmake, rustfmt, clippy. A tool that is
-# missing is installed where that may be done without asking (apt-get as root or
-# by a sudo that wants no password, rustup); elsewhere the one command that
-# would do it is named.
+# What a check needs: libclang, valgrind, qemu-x86_64, g++, cmake, rustfmt,
+# clippy. A tool that is missing is installed where that may be done without
+# asking (apt-get as root or by a sudo that wants no password, rustup);
+# elsewhere the one command that would do it is named.
 #
 # With COMMAND, it is run when all tools are there; when one may not be
 # installed here, a line says that it was not run, and that is no failure.
