@@ -98,7 +98,7 @@ clean: ## away with everything built
 	$(Q)$(CARGO) clean $(QUIET)
 
 # Every step of `make check`, in order; each is a target check-STEP of its own.
-CHECKS = format lint docs build headers tests symbols exits install consumer linking c valgrind vendor upstream replay
+CHECKS = format lint docs build headers tests symbols exits surroundings cpus install consumer linking c valgrind vendor upstream replay
 
 check: ## everything that CI runs
 	+@MAKE="$(MAKE)" scripts/check.sh "$(TARGET_DIR)/check" $(CHECKS)
@@ -136,6 +136,13 @@ check-exits: all
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/own_rand.c tests/cases/fallback_683.txt
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/api.c
+
+check-surroundings: all ## threads, forks, copies of the library, floating-point modes
+	$(Q)$(C_TESTS)/check_surroundings.sh "$(LIB_DIR)" include
+
+# The C side for the baseline, whatever CFLAGS say: the emulated CPUs have less than this one.
+check-cpus: all ## CPUs without AVX2, or without AVX-512, emulated; and expf without FMA
+	$(Q)CFLAGS=-O2 scripts/need.sh qemu-x86_64 -- c_tests/check_cpus.sh "$(LIB_DIR)" include
 
 check-install: all
 	$(Q)scripts/need.sh g++ cmake pkg-config mandoc -- $(C_TESTS_ENV) c_tests/check_install.sh
