@@ -89,6 +89,10 @@ fuzz: ## libFuzzer on the C functions and the sampler, beside the C reference: S
 	$(Q)scripts/need.sh libclang cargo-fuzz
 	$(Q)scripts/fuzz.sh $(SECONDS) "$(TARGET_DIR)"
 
+mutants: ## faults planted all over src/, each to be caught by a test: ARGS='--file src/draw.rs'; without, hours
+	$(Q)scripts/need.sh libclang cargo-nextest cargo-mutants
+	$(Q)scripts/mutants.sh "$(TARGET_DIR)/mutants" $(ARGS)
+
 # The C side as Colibri compiles its own.
 bench: ## times beside the C code's; ARGS='--quick --csv FILE --markdown ...'
 	$(Q)scripts/need.sh libclang
@@ -193,4 +197,4 @@ check-html: ## the page of `make replay ARGS='... --html'`, in headless Chromium
 	$(Q)scripts/need.sh libclang
 	$(Q)scripts/check_html.sh $(CARGO) run $(QUIET) --profile test --example replay --
 
-.PHONY: help all install uninstall headers vendor replay campaign fuzz clean check check-exhaustive check-cinstall check-html $(CHECKS:%=check-%)
+.PHONY: help all install uninstall headers vendor replay campaign fuzz mutants clean check check-exhaustive check-cinstall check-html $(CHECKS:%=check-%)

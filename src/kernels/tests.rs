@@ -16,7 +16,9 @@ use super::exp::screen::{self, Slope};
 use super::exp::{self, Rounding, twin};
 use super::lanes::Lanes;
 use super::rows::{Blocks, Buffer, Row, floats, floats_mut};
-use super::{Engine, Kernels, PORTABLE, Scale, Screen, Tier, mode, portable, probe, tier_named};
+use super::{
+    Engine, Kernels, PORTABLE, Scale, Screen, Tier, mode, portable, probe, scan, tier_named,
+};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -166,6 +168,30 @@ fn a_nan_is_seen_in_every_place() {
                     kernels.column_maxima(&rows, len, &mut maxima),
                     "{tier:?}: place {place} of {len} rows"
                 );
+            }
+        }
+    }
+}
+
+/// The maximum in every place, and a NaN in every other one.
+#[test]
+fn scan_finds_the_maximum_and_a_nan() {
+    for (tier, kernels) in tiers() {
+        for len in (1..40).chain([511, 512, 513]) {
+            for place in 0..len {
+                let mut values = vec![-2.5_f32; len];
+                values[place] = -1.5;
+                let found = scan(&values, kernels);
+                let what = || format!("{tier:?}, {place} of {len}");
+                assert_eq!((found.max_logit, found.nan), (-1.5, false), "{}", what());
+                let nan = (place + 1) % len;
+                values[nan] = f32::NAN;
+                let found = scan(&values, kernels);
+                assert!(found.nan, "{}", what());
+                match nan {
+                    0 => assert!(found.max_logit.is_nan(), "{}", what()),
+                    _ => assert_eq!(found.max_logit, -1.5, "{}", what()),
+                }
             }
         }
     }
