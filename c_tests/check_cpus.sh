@@ -1,6 +1,6 @@
 #!/bin/sh
-# Other CPUs than this one: without AVX2, and with AVX2 but no AVX-512, both by qemu-user; and glibc's expf for CPUs
-# without FMA, on this one.
+# Other CPUs than this one: without AVX2, also where there is FMA, and with AVX2 but no AVX-512, all by qemu-user; and
+# glibc's expf for CPUs without FMA, on this one.
 #
 #     check_cpus.sh LIB_DIR INCLUDE_DIR
 #
@@ -20,15 +20,22 @@ cd "$c_tests/.."
 unset RUNNER LINKS WITH
 draws='c_tests/reference.c c_tests/draws.c'
 
-# emulated NAME MODEL FEATURES TIER EXPF: the CPU has these features and draws by that tier's kernels alone, whose names
-# qemu writes down as it translates them; then the programs.
-emulated() {
-    build_with static "$lib_dir" "$scratch/cpu" c_tests/cpu.c -I "$include_dir"
-    features=$(qemu-x86_64 -cpu "$2" -d in_asm -D "$scratch/log" "$scratch/cpu") ||
-        fail "the first draw on the emulated $1 fails"
-    [ "$features" = "$3" ] || fail "the emulated $1 has $features, not $3"
+# features MODEL: what the CPU has, and the kernels that it draws by, whose names qemu writes down as it translates them.
+features() {
+    [ -e "$scratch/cpu" ] || build_with static "$lib_dir" "$scratch/cpu" c_tests/cpu.c -I "$include_dir"
+    features=$(qemu-x86_64 -cpu "$1" -d in_asm -D "$scratch/log" "$scratch/cpu") || fail "the first draw on $1 fails"
     tiers=$(sed -n 's/^IN: .*kernels[0-9]*\(PORTABLE\|AVX2\|AVX512\)[0-9].*/\1/p' "$scratch/log" | sort -u | xargs)
-    [ "$tiers" = "$4" ] || fail "$1: drawn by the kernels of '$tiers', not of $4"
+    echo "$features; kernels $tiers"
+}
+
+# emulated NAME MODEL FEATURES: the CPU has these features and draws by these kernels alone.
+emulated() {
+    found=$(features "$2")
+    [ "$found" = "$3" ] || fail "the emulated $1 has $found, not $3"
+}
+
+# programs NAME MODEL EXPF
+programs() {
     (
         export RUNNER="qemu-x86_64 -cpu $2"
         program regression.c 3000
@@ -38,7 +45,7 @@ emulated() {
         export WITH="$draws $($CC -print-file-name=crtfastmath.o)"
         program modes.c flushed
     ) >"$scratch/lines"
-    report "$1 ($features; kernels $tiers)" "$5"
+    report "$1 ($found)" "$3"
 }
 
 program() {
@@ -54,9 +61,16 @@ report() {
     sed "s/^/$1: /" "$scratch/lines"
 }
 
-# Features that qemu lacks are taken out of the model, or it would warn in each process.
-emulated Nehalem Nehalem 'avx2 0, fma 0, avx512f 0' PORTABLE separate
-emulated Haswell Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid 'avx2 1, fma 1, avx512f 0' AVX2 fused
+# Features that qemu lacks are taken out of the models, or it would warn in each process.
+haswell=Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid
+piledriver=Opteron_G5,-fma4,-xop,-svm,-3dnowprefetch,-misalignsse,-tbm
+
+emulated Piledriver "$piledriver" 'avx2 0, fma 1, avx512f 0; kernels PORTABLE'
+echo 'Piledriver (avx2 0, fma 1; kernels PORTABLE): the first draw'
+emulated Nehalem Nehalem 'avx2 0, fma 0, avx512f 0; kernels PORTABLE'
+programs Nehalem Nehalem separate
+emulated Haswell "$haswell" 'avx2 1, fma 1, avx512f 0; kernels AVX2'
+programs Haswell "$haswell" fused
 
 GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-FMA4 LINKS=static \
     c_tests/check_surroundings.sh "$lib_dir" "$include_dir" 3000 >"$scratch/lines"
