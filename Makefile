@@ -93,7 +93,7 @@ clean: ## away with everything built
 	$(Q)$(CARGO) clean $(QUIET)
 
 # Every step of `make check`, in order; each is a target check-STEP of its own.
-CHECKS = format lint docs build headers tests symbols exits install consumer linking c valgrind vendor upstream replay
+CHECKS = format lint docs build headers tests symbols exits memory install consumer linking c valgrind vendor upstream replay
 
 check: ## everything that CI runs
 	+@MAKE="$(MAKE)" scripts/check.sh "$(TARGET_DIR)/check" $(CHECKS)
@@ -131,6 +131,13 @@ check-exits: all
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/own_rand.c tests/cases/fallback_683.txt
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/api.c
+
+# Programs that compare all calls with the reference. For valgrind see check-valgrind; it gets every 23rd length.
+MEMORY = WITH='c_tests/calls.c c_tests/reference.c' c_tests/check_program.sh "$(LIB_DIR)" include
+
+check-memory: all ## no read outside the logits
+	$(Q)$(C_TESTS_ENV) $(MEMORY) c_tests/bounds.c
+	$(Q)CFLAGS='-O1 -g' RUNNER='$(VALGRIND)' scripts/need.sh valgrind -- env $(MEMORY) c_tests/bounds.c 23
 
 check-install: all
 	$(Q)scripts/need.sh g++ cmake pkg-config mandoc -- $(C_TESTS_ENV) c_tests/check_install.sh
