@@ -128,16 +128,17 @@ check-symbols: all
 	$(Q)$(C_TESTS)/check_symbols.sh "$(LIB_DIR)/libcolibri_sampler.so" include
 
 check-exits: all
-	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
+	$(Q)WITH=c_tests/child.c $(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/own_rand.c tests/cases/fallback_683.txt
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/api.c
 
-# Programs that compare all calls with the reference. For valgrind see check-valgrind; it gets every 23rd length.
-MEMORY = WITH='c_tests/calls.c c_tests/reference.c' c_tests/check_program.sh "$(LIB_DIR)" include
+# Every call against the reference, in memory that leaves no room for a mistake. valgrind gets every 37th length.
+CALLS = env WITH='c_tests/calls.c c_tests/child.c c_tests/reference.c' c_tests/check_program.sh "$(LIB_DIR)" include
 
-check-memory: all ## no read outside the logits
-	$(Q)$(C_TESTS_ENV) $(MEMORY) c_tests/bounds.c
-	$(Q)CFLAGS='-O1 -g' RUNNER='$(VALGRIND)' scripts/need.sh valgrind -- env $(MEMORY) c_tests/bounds.c 23
+check-memory: all
+	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/bounds.c
+	$(Q)CFLAGS='-O1 -g' RUNNER='$(VALGRIND)' scripts/need.sh valgrind -- $(CALLS) c_tests/bounds.c 37
+	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/faults.c
 
 check-install: all
 	$(Q)scripts/need.sh g++ cmake pkg-config mandoc -- $(C_TESTS_ENV) c_tests/check_install.sh

@@ -25,7 +25,8 @@ static double random_uniform(uint64_t *state)
 void fill_logits(float *logits, int vocab_size, enum shape shape)
 {
     uint64_t state = (uint64_t)vocab_size * SHAPES + shape;
-    int special = (int)(next_random(&state) % (uint64_t)vocab_size);
+    /* In the middle, where how the host sorts decides what becomes of it; for some sizes at an end. */
+    int nan_place = vocab_size % 4 == 2 ? 0 : vocab_size % 4 == 3 ? vocab_size - 1 : vocab_size / 2;
 
     for (int id = 0; id < vocab_size; id++) {
         double tail = -2.0 * log(-log(random_uniform(&state)));
@@ -37,7 +38,7 @@ void fill_logits(float *logits, int vocab_size, enum shape shape)
         }
     }
     if (shape == WITH_NAN)
-        logits[special] = NAN;
+        logits[nan_place] = NAN;
 }
 
 /* ---- calls ---- */

@@ -1,6 +1,6 @@
 /*
  * Every function that reads logits, and the C reference's answer to the same call, for the programs that look at
- * memory and faults: bounds.c, faults.c, soak.c, small_stack.c, signals.c. Built in by WITH="$CALLS" (Makefile).
+ * memory and faults: bounds.c, faults.c, soak.c, small_stack.c, signals.c. The Makefile says what else they are built with.
  *
  * The program's rand() is the one of calls.c, which gives what an answer was asked for with.
  */
