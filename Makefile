@@ -139,6 +139,9 @@ check-memory: all
 	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/bounds.c
 	$(Q)CFLAGS='-O1 -g' RUNNER='$(VALGRIND)' scripts/need.sh valgrind -- $(CALLS) c_tests/bounds.c 37
 	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/faults.c
+	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/soak.c
+	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/small_stack.c
+	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/signals.c
 
 check-install: all
 	$(Q)scripts/need.sh g++ cmake pkg-config mandoc -- $(C_TESTS_ENV) c_tests/check_install.sh
