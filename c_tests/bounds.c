@@ -52,8 +52,7 @@ static void say(const char *what)
 /* Not a place for stdio in general, but nothing follows it. */
 static void on_fault(int signal)
 {
-    (void)signal;
-    say("a read outside the logits");
+    say(signal == SIGABRT ? "the process was ended" : "a read outside the logits");
     _exit(1);
 }
 
@@ -180,6 +179,7 @@ int main(int argc, char **argv)
     float *upper = lower + size / sizeof *lower;
     int step = argc == 2 ? atoi(argv[1]) : 1;
     int lengths = 0;
+    const char *tier = getenv("COLIBRI_SAMPLER_TIER");
 
     if (argc > 2 || step < 1) {
         fputs("usage: bounds [STEP]\n", stderr);
@@ -187,11 +187,13 @@ int main(int argc, char **argv)
     }
     signal(SIGSEGV, on_fault);
     signal(SIGBUS, on_fault);
+    signal(SIGABRT, on_fault);
     for (int length = 1; length <= EVERY_LENGTH; length += step, lengths++)
         check_length(length, 1, lower, upper);
     for (int power = 1024; power < LONGEST / step; power *= 2)
         for (int length = power - 1; length <= power + 1; length++, lengths++)
             check_length(length, LINE, lower, upper);
-    printf("%d lengths, %ld answers, no read outside the logits%s\n", lengths, answers, watched_by());
+    printf("%d lengths, %ld answers%s%s, no read outside the logits%s\n", lengths, answers, tier ? " at tier " : "",
+           tier ? tier : "", watched_by());
     return 0;
 }

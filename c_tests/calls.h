@@ -1,6 +1,6 @@
 /*
  * Every function that reads logits, and the C reference's answer to the same call, for the programs that look at
- * memory and faults: bounds.c, faults.c, soak.c, small_stack.c, signals.c. The Makefile says what else they are built with.
+ * memory and faults: bounds.c, faults.c, soak.c, small_stack.c, signals.c.
  *
  * The program's rand() is the one of calls.c, which gives what an answer was asked for with.
  */
@@ -54,7 +54,7 @@ static inline int bad_logit(int index)
     return -1 - index;
 }
 
-/* raw_rand is what rand() gives, or, over RAND_MAX, the caller's own draw. */
+/* raw_rand is what rand() gives; divided by RAND_MAX, the draw that the colibri_ functions are given. */
 struct answer library_answer(const struct call *call, const float *logits, int vocab_size, int raw_rand);
 struct answer reference_answer(const struct call *call, const float *logits, int vocab_size, int raw_rand);
 

@@ -3,7 +3,8 @@
 #
 #     check_program.sh LIB_DIR INCLUDE_DIR SOURCE [ARGUMENTS...]
 #
-# WITH names further sources, such as c_tests/reference.c, for a program that compares.
+# WITH names further sources, such as c_tests/reference.c, for a program that compares; LINKS which libraries are there,
+# if not both.
 # A program prints one line when all is well; each is printed again with the program's name and the kind of link.
 set -eu
 . "$(dirname -- "$0")/common.sh"
@@ -15,7 +16,7 @@ source=$3
 shift 3
 program=$(basename "$source" .c)
 
-for link in static shared; do
+for link in ${LINKS-static shared}; do
     build_with $link "$lib_dir" "$scratch/$program-$link" "$source" \
         -std=gnu11 -Wall -Wextra -Wpedantic -Werror -fno-builtin-expf -I "$include_dir" ${WITH-}
     run_with "$scratch/$program-$link" "$@" >"$scratch/output" || {

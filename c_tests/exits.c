@@ -1,7 +1,7 @@
 /*
  * What the library does where the C code would be undefined: each row of that table in docs/contract.md, called in a
- * process of its own. Also what is not undefined beside it: greedy calls that have nothing to read. (A lack of memory is
- * in faults.c.)
+ * process of its own; a lack of memory is in faults.c. Also what is not undefined beside it: greedy calls that have
+ * nothing to read.
  */
 #include "qwen36_sample.h"
 

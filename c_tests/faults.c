@@ -1,11 +1,11 @@
 /*
  * Memory that cannot be had. Every allocation of a call fails in turn, alone or with all that follow; then the address
- * space is limited, to more and more. Each time in a process of its own, and each ends in one of two ways: in a refusal,
- * which is "OOM sampling" on stderr and exit status 1 (of the colibri_ functions COLIBRI_STATUS_NO_MEMORY), or in the
- * reference's answer.
+ * space is limited, to more and more. Each time in a process of its own, which ends in one of two ways: with a refusal,
+ * which is "OOM sampling" on stderr and exit status 1 (for the colibri_ functions COLIBRI_STATUS_NO_MEMORY), or with
+ * the reference's answer.
  *
- * Of one allocation the answer may depend: the one that the host's qsort makes for itself and can do without. With a NaN
- * its order is then another. The reference's is the same one when it has no such memory either, and that is asked for.
+ * On one allocation the answer may depend: the one that the host's qsort makes for itself and can do without. With a
+ * NaN its order is then another. The reference's is the same when it has no such memory either, and that is asked for.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 

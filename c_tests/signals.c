@@ -88,9 +88,9 @@ static int ask(const float *logits, int vocab_size, enum shape shape, int flags)
             in_call = 0;
             if (!same_answer(answer, expected)) {
                 interrupt_every(0, flags);
-                fprintf(stderr, "signals: %s, %d logits, %s: token %d and total %a, expected %d and %a\n", calls[k].name,
-                        vocab_size, shape_names[shape], answer.token, answer.total_weight, expected.token,
-                        expected.total_weight);
+                fprintf(stderr, "signals: %s, %d logits, %s: token %d and total %a, expected %d and %a\n",
+                        calls[k].name, vocab_size, shape_names[shape], answer.token, answer.total_weight,
+                        expected.token, expected.total_weight);
                 exit(1);
             }
             answers++;

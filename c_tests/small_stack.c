@@ -5,6 +5,7 @@
 #include "calls.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,9 +46,29 @@ static void prepare(void)
 
 static int answers;
 
+static void say(const struct question *question, const char *what)
+{
+    int number = (int)(question - &questions[0][0][0]);
+
+    fprintf(stderr, "small_stack: %s, %d logits, %s: %s\n", calls[number % CALLS].name,
+            sizes[number / CALLS / SHAPES], shape_names[number / CALLS % SHAPES], what);
+}
+
+/* On a stack of its own. The answers so far tell which question it was. */
+static void on_overflow(int signal)
+{
+    (void)signal;
+    say(&questions[0][0][0] + answers, "more stack than there is");
+    _exit(1);
+}
+
 /* Says nothing on this stack: the question that went wrong is returned. */
 static void *ask_library(void *nothing)
 {
+    static unsigned char memory[64 * 1024];
+    stack_t other = {.ss_sp = memory, .ss_size = sizeof memory};
+
+    sigaltstack(&other, NULL);
     for (int i = 0; i < SIZES; i++) {
         for (int shape = 0; shape < SHAPES; shape++) {
             for (int k = 0; k < CALLS; k++) {
@@ -83,9 +104,7 @@ static size_t used_by(void *(*body)(void *), unsigned char *stack)
     }
     pthread_attr_destroy(&attributes);
     if (wrong != NULL) {
-        int number = (int)((struct question *)wrong - &questions[0][0][0]);
-        fprintf(stderr, "small_stack: %s, %d logits, %s: another answer than the reference's\n",
-                calls[number % CALLS].name, sizes[number / CALLS / SHAPES], shape_names[number / CALLS % SHAPES]);
+        say(wrong, "another answer than the reference's");
         exit(1);
     }
     while (untouched < STACK && stack[untouched] == PAINT)
@@ -96,6 +115,7 @@ static size_t used_by(void *(*body)(void *), unsigned char *stack)
 int main(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct sigaction action = {.sa_handler = on_overflow, .sa_flags = SA_ONSTACK};
     unsigned char *memory = mmap(NULL, page + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     size_t idle, used;
 
@@ -104,10 +124,11 @@ int main(void)
         perror("small_stack");
         return 2;
     }
+    sigaction(SIGSEGV, &action, NULL);
     prepare();
     idle = used_by(do_nothing, memory + page);
     used = used_by(ask_library, memory + page);
-    printf("%d answers on a stack of %d bytes: %zu used, %zu of them by a thread that does nothing\n", answers, STACK, used,
-           idle);
+    printf("%d answers on a stack of %d bytes: %zu used, %zu of them by a thread that does nothing\n", answers, STACK,
+           used, idle);
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * A million draws of mixed sizes and shapes, each compared with the reference: the heap in use is the same after them as
- * before, and the process has not grown.
+ * A million draws of mixed sizes and shapes, each compared with the reference: the heap in use is the same after them
+ * as before, and the process has not grown.
  */
 #include "calls.h"
 #include "reference.h"
@@ -63,7 +63,7 @@ static void prepare(void)
     }
 }
 
-/* Mostly by serve_sample. The other two give the same token, but colibri_sample refuses a NaN, which leaves no nucleus. */
+/* Mostly by serve_sample. The others give the same token, but colibri_sample refuses a NaN, which leaves no nucleus. */
 static void draw(const struct source *source, int raw_rand)
 {
     int expected = reference_pick(source->prepared, raw_rand);
@@ -80,7 +80,8 @@ static void draw(const struct source *source, int raw_rand)
     }
     token = library_answer(&call, source->logits, vocab_size, raw_rand).token;
     if (token != expected) {
-        fprintf(stderr, "soak: %s, %d logits (source %d), temperature %g, top_p %g, rand() = %d: token %d, expected %d\n",
+        fprintf(stderr,
+                "soak: %s, %d logits (source %d), temperature %g, top_p %g, rand() = %d: token %d, expected %d\n",
                 call.name, vocab_size, (int)(source - sources), (double)call.temperature, (double)call.top_p, raw_rand,
                 token, expected);
         exit(1);
@@ -159,11 +160,11 @@ int main(int argc, char **argv)
     late = resident_kb_at_rest();
     after = heap_in_use();
     if (after != before || late > early + ALLOWED_KB) {
-        fprintf(stderr, "soak: %zu bytes of heap in use before, %zu after; %ld KB resident after a tenth, %ld at the end\n",
+        fprintf(stderr, "soak: heap in use %zu and then %zu bytes, resident after a tenth %ld and at the end %ld KB\n",
                 before, after, early, late);
         return 1;
     }
-    printf("%d draws: %zu bytes of heap in use before and after, resident after a tenth and at the end %ld and %ld KB\n",
+    printf("%d draws, heap in use before and after %zu bytes, resident after a tenth %ld and at the end %ld KB\n",
            DRAWS, before, early, late);
     return 0;
 }
