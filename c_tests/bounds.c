@@ -19,7 +19,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* gcc's name for it, and clang's. */
 #if defined(__SANITIZE_ADDRESS__)
+#define ADDRESS_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ADDRESS_SANITIZER
+#endif
+#endif
+
+#if defined(ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>
 #elif defined(__has_include)
 #if __has_include(<valgrind/memcheck.h>)
@@ -60,7 +69,7 @@ static void on_fault(int signal)
 
 static void forbid(const float *begin, const float *end)
 {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ADDRESS_SANITIZER)
     /* To the byte behind the logits. Before them a read of the 4 bytes that share 8 with the first one goes unseen. */
     ASAN_POISON_MEMORY_REGION(begin, (size_t)((const char *)end - (const char *)begin));
 #elif defined(VALGRIND_MAKE_MEM_NOACCESS)
@@ -72,7 +81,7 @@ static void forbid(const float *begin, const float *end)
 
 static void allow(const float *begin, const float *end)
 {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ADDRESS_SANITIZER)
     ASAN_UNPOISON_MEMORY_REGION(begin, (size_t)((const char *)end - (const char *)begin));
 #elif defined(VALGRIND_MAKE_MEM_DEFINED)
     VALGRIND_MAKE_MEM_DEFINED(begin, (size_t)((const char *)end - (const char *)begin));
@@ -83,7 +92,7 @@ static void allow(const float *begin, const float *end)
 
 static const char *watched_by(void)
 {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ADDRESS_SANITIZER)
     return ", neighbours forbidden by AddressSanitizer";
 #elif defined(RUNNING_ON_VALGRIND)
     return RUNNING_ON_VALGRIND ? ", neighbours forbidden by valgrind" : "";

@@ -4,8 +4,8 @@
 #
 #     check_sanitizers.sh TARGET_DIR INCLUDE_DIR
 #
-# TARGET_DIR is where cargo builds that library. AddressSanitizer knows AVX-512 loads too, masked ones included: on a CPU
-# that has it those kernels are watched. (None was at hand so far.)
+# TARGET_DIR is where cargo builds that library. AddressSanitizer knows AVX-512 loads too, masked ones included: on a
+# CPU that has it those kernels are watched. (None was at hand so far.)
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -31,7 +31,8 @@ export ASAN_OPTIONS=detect_leaks=1
 check() { # WITH SOURCE [ARGUMENTS...]
     with=$1
     shift
-    CC=$CC CFLAGS="-O1 -g $sanitizers" LINKS=static WITH=$with "$c_tests/check_program.sh" "$lib_dir" "$include_dir" "$@"
+    CC=$CC CFLAGS="-O1 -g $sanitizers" LINKS=static WITH=$with \
+        "$c_tests/check_program.sh" "$lib_dir" "$include_dir" "$@"
 }
 check '' "$c_tests/regression.c" 3000
 check "$c_tests/calls.c $c_tests/reference.c" "$c_tests/bounds.c" 3
