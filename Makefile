@@ -84,6 +84,15 @@ campaign: ## random draws compared with the C code: N=1000000 SEED=1 TIER= CASE=
 	$(Q)$(if $(TIER),COLIBRI_SAMPLER_TIER=$(TIER)) $(CARGO) run $(QUIET) --profile bench --example campaign -- \
 		$(CAMPAIGN) $(ARGS)
 
+SECONDS ?= 240
+fuzz: ## libFuzzer on the C functions and the sampler, beside the C reference: SECONDS=240 in all
+	$(Q)scripts/need.sh libclang cargo-fuzz
+	$(Q)scripts/fuzz.sh $(SECONDS) "$(TARGET_DIR)"
+
+mutants: ## faults planted all over src/, each to be caught by a test: ARGS='--file src/draw.rs'; without, hours
+	$(Q)scripts/need.sh libclang cargo-nextest cargo-mutants
+	$(Q)scripts/mutants.sh "$(TARGET_DIR)/mutants" $(ARGS)
+
 # The C side as Colibri compiles its own.
 bench: ## times beside the C code's; ARGS='--quick --csv FILE --markdown ...'
 	$(Q)scripts/need.sh libclang
@@ -93,7 +102,8 @@ clean: ## away with everything built
 	$(Q)$(CARGO) clean $(QUIET)
 
 # Every step of `make check`, in order; each is a target check-STEP of its own.
-CHECKS = format lint docs build headers tests symbols exits memory asan install consumer linking c valgrind vendor upstream replay
+CHECKS = format lint docs build headers tests symbols exits surroundings cpus memory asan install consumer linking c \
+	valgrind vendor upstream replay
 
 check: ## everything that CI runs
 	+@MAKE="$(MAKE)" scripts/check.sh "$(TARGET_DIR)/check" $(CHECKS)
@@ -131,6 +141,13 @@ check-exits: all
 	$(Q)WITH=c_tests/child.c $(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/own_rand.c tests/cases/fallback_683.txt
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/api.c
+
+check-surroundings: all ## threads, forks, copies of the library, floating-point modes
+	$(Q)$(C_TESTS)/check_surroundings.sh "$(LIB_DIR)" include
+
+# The C side for the baseline, whatever CFLAGS say: the emulated CPUs have less than this one.
+check-cpus: all ## CPUs without AVX2, or without AVX-512, emulated; and expf without FMA
+	$(Q)CFLAGS=-O2 scripts/need.sh qemu-x86_64 -- c_tests/check_cpus.sh "$(LIB_DIR)" include
 
 # Every call against the reference, in memory that leaves no room for a mistake. valgrind gets every 37th length.
 CALLS = env WITH='c_tests/calls.c c_tests/child.c c_tests/reference.c' c_tests/check_program.sh "$(LIB_DIR)" include
@@ -207,4 +224,5 @@ check-html: ## the page of `make replay ARGS='... --html'`, in headless Chromium
 	$(Q)scripts/need.sh libclang
 	$(Q)scripts/check_html.sh $(CARGO) run $(QUIET) --profile test --example replay --
 
-.PHONY: help all install uninstall headers vendor replay campaign clean check check-exhaustive check-cinstall check-html check-sanitizers $(CHECKS:%=check-%)
+.PHONY: help all install uninstall headers vendor replay campaign fuzz mutants clean check check-exhaustive check-cinstall \
+	check-html check-sanitizers $(CHECKS:%=check-%)

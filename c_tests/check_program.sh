@@ -3,8 +3,8 @@
 #
 #     check_program.sh LIB_DIR INCLUDE_DIR SOURCE [ARGUMENTS...]
 #
-# WITH names further sources, such as c_tests/reference.c, for a program that compares; LINKS which libraries are there,
-# if not both.
+# WITH names further sources, such as c_tests/reference.c, for a program that compares; LINKS=static, or shared, leaves
+# the other library out.
 # A program prints one line when all is well; each is printed again with the program's name and the kind of link.
 set -eu
 . "$(dirname -- "$0")/common.sh"

@@ -1,10 +1,10 @@
 #!/bin/sh
 # need.sh TOOL... [-- COMMAND...]
 #
-# What a check needs: libclang, valgrind, g++, cmake, rustfmt, clippy. A tool that is
-# missing is installed where that may be done without asking (apt-get as root or
-# by a sudo that wants no password, rustup); elsewhere the one command that
-# would do it is named.
+# What a check needs: libclang, valgrind, qemu-x86_64, g++, cmake, rustfmt,
+# clippy, cargo-fuzz, cargo-mutants. A tool that is missing is installed where
+# that may be done without asking (apt-get as root or by a sudo that wants no
+# password, rustup, cargo); elsewhere the one command that would do it is named.
 #
 # With COMMAND, it is run when all tools are there; when one may not be
 # installed here, a line says that it was not run, and that is no failure.
@@ -47,11 +47,19 @@ can_apt() {
     [ "$(id -u)" = 0 ] || sudo -n true >/dev/null 2>&1
 }
 
+# The same by that name for apt-get, dnf and pacman.
+package_of() {
+    case $1 in
+    qemu-x86_64) echo qemu-user ;;
+    *) echo "$1" ;;
+    esac
+}
+
 updated=
 apt_install() {
     [ -n "$updated" ] || as_root apt-get -qq update >/dev/null
     updated=1
-    package=$1
+    package=$(package_of "$1")
     [ "$1" != libclang ] || package=$(libclang_package)
     echo "installing $package"
     as_root env DEBIAN_FRONTEND=noninteractive \
@@ -61,6 +69,7 @@ apt_install() {
 name_the_command() {
     case $1 in
     rustfmt | clippy) echo "rustup component add $1" ;;
+    cargo-*) echo "cargo install --locked $1" ;;
     libclang)
         if command -v dnf >/dev/null 2>&1; then
             echo "sudo dnf install clang-libs"
@@ -71,12 +80,13 @@ name_the_command() {
         fi
         ;;
     *)
+        package=$(package_of "$1")
         if command -v dnf >/dev/null 2>&1; then
-            echo "sudo dnf install $1" | sed 's/ g++$/ gcc-c++/; s/ pkg-config$/ pkgconf-pkg-config/'
+            echo "sudo dnf install $package" | sed 's/ g++$/ gcc-c++/; s/ pkg-config$/ pkgconf-pkg-config/'
         elif command -v pacman >/dev/null 2>&1; then
-            echo "sudo pacman -S $1" | sed 's/ g++$/ gcc/; s/ pkg-config$/ pkgconf/'
+            echo "sudo pacman -S $package" | sed 's/ g++$/ gcc/; s/ pkg-config$/ pkgconf/'
         else
-            echo "sudo apt-get install $1"
+            echo "sudo apt-get install $package"
         fi
         ;;
     esac
@@ -85,6 +95,7 @@ name_the_command() {
 may_install() {
     case $1 in
     rustfmt | clippy) command -v rustup >/dev/null 2>&1 ;;
+    cargo-*) true ;;
     *) can_apt ;;
     esac
 }
@@ -92,6 +103,7 @@ may_install() {
 install() {
     case $1 in
     rustfmt | clippy) rustup -q component add "$1" ;;
+    cargo-*) cargo install --quiet --locked "$1" ;;
     *) apt_install "$1" ;;
     esac
 } >&2 </dev/null

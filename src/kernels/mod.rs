@@ -267,22 +267,22 @@ impl Engine {
     }
 }
 
-/// The tier that `COLIBRI_SAMPLER_TIER` names. It can only lower: the highest
-/// for any other text.
+/// The tier that `COLIBRI_SAMPLER_TIER` names.
 fn tier_wanted() -> Tier {
-    let highest = Tier::ALL[Tier::ALL.len() - 1];
     // SAFETY: the name is a C string. getenv and not std::env::var, which ends
     // the process when memory is short.
     let value = unsafe { libc::getenv(c"COLIBRI_SAMPLER_TIER".as_ptr()) };
     if value.is_null() {
-        return highest;
+        return tier_named(b"");
     }
     // SAFETY: not NULL, so a C string of the environment; it is read at once.
-    let value = unsafe { CStr::from_ptr(value) };
-    Tier::ALL
-        .into_iter()
-        .find(|tier| tier.name().as_bytes() == value.to_bytes())
-        .unwrap_or(highest)
+    tier_named(unsafe { CStr::from_ptr(value) }.to_bytes())
+}
+
+/// A name can only lower: any other text stands for the highest tier.
+fn tier_named(name: &[u8]) -> Tier {
+    let named = |tier: &Tier| tier.name().as_bytes() == name;
+    Tier::ALL.into_iter().find(named).unwrap_or(Tier::Avx512)
 }
 
 /// What one pass over logits finds.

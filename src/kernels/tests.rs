@@ -16,7 +16,9 @@ use super::exp::screen::{self, Slope};
 use super::exp::{self, Rounding, twin};
 use super::lanes::Lanes;
 use super::rows::{Blocks, Buffer, Row, floats, floats_mut};
-use super::{Engine, Kernels, PORTABLE, Scale, Screen, Tier, portable, probe};
+use super::{
+    Engine, Kernels, PORTABLE, Scale, Screen, Tier, mode, portable, probe, scan, tier_named,
+};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -166,6 +168,30 @@ fn a_nan_is_seen_in_every_place() {
                     kernels.column_maxima(&rows, len, &mut maxima),
                     "{tier:?}: place {place} of {len} rows"
                 );
+            }
+        }
+    }
+}
+
+/// The maximum in every place, and a NaN in every other one.
+#[test]
+fn scan_finds_the_maximum_and_a_nan() {
+    for (tier, kernels) in tiers() {
+        for len in (1..40).chain([511, 512, 513]) {
+            for place in 0..len {
+                let mut values = vec![-2.5_f32; len];
+                values[place] = -1.5;
+                let found = scan(&values, kernels);
+                let what = || format!("{tier:?}, {place} of {len}");
+                assert_eq!((found.max_logit, found.nan), (-1.5, false), "{}", what());
+                let nan = (place + 1) % len;
+                values[nan] = f32::NAN;
+                let found = scan(&values, kernels);
+                assert!(found.nan, "{}", what());
+                match nan {
+                    0 => assert!(found.max_logit.is_nan(), "{}", what()),
+                    _ => assert_eq!(found.max_logit, -1.5, "{}", what()),
+                }
             }
         }
     }
@@ -681,28 +707,46 @@ fn the_probe_tells_hosts_apart() {
 }
 
 thread_local! {
-    static IN_ANOTHER_MODE: Cell<fn()> = const { Cell::new(|| ()) };
+    static IN_A_MODE: Cell<fn()> = const { Cell::new(|| ()) };
 }
 
-/// Runs `body` while the thread rounds downward; false where it cannot.
-fn rounding_downward(body: fn()) -> bool {
+/// Runs `body` in the floating-point mode; false where the CPU has it not.
+fn in_mode(mode: oracle::reference_mode, body: fn()) -> bool {
     extern "C" fn run(_: *const f32, _: c_int, _: f32, _: f32) -> c_int {
-        IN_ANOTHER_MODE.get()();
+        IN_A_MODE.get()();
         0
     }
-    let downward = oracle::reference_mode {
-        rounding: 1,
-        flush_results: 0,
-        flush_operands: 0,
-    };
-    IN_ANOTHER_MODE.set(body);
+    IN_A_MODE.set(body);
     let mut ignored = 0;
     // SAFETY: run reads no logits, and the token is written while the call runs.
     let is_there = unsafe {
         let nothing = std::ptr::null();
-        oracle::reference_in_mode(downward, Some(run), nothing, 0, 0.0, 0.0, &mut ignored)
+        oracle::reference_in_mode(mode, Some(run), nothing, 0, 0.0, 0.0, &mut ignored)
     };
     is_there == 1
+}
+
+#[test]
+fn arithmetic_shows_the_mode_that_the_register_says() {
+    thread_local! {
+        static SEEN: Cell<[bool; 2]> = const { Cell::new([false; 2]) };
+    }
+    let mut modes = 0;
+    for index in 0..16 {
+        let mode = oracle::reference_mode {
+            rounding: index / 4,
+            flush_results: index % 2,
+            flush_operands: index / 2 % 2,
+        };
+        let there = in_mode(mode, || {
+            SEEN.set([mode::is_default(), mode::arithmetic_is_default()]);
+        });
+        if there {
+            assert_eq!(SEEN.get(), [index == 0; 2], "{mode:?}");
+            modes += 1;
+        }
+    }
+    assert!(modes == 16 || cfg!(not(target_arch = "x86_64")));
 }
 
 /// A program whose first draw is made in another mode must not be answered from
@@ -710,7 +754,12 @@ fn rounding_downward(body: fn()) -> bool {
 #[test]
 fn the_probe_waits_for_the_default_mode() {
     static KNOWN: AtomicU8 = AtomicU8::new(0);
-    let rounds = rounding_downward(|| {
+    let downward = oracle::reference_mode {
+        rounding: 1,
+        flush_results: 0,
+        flush_operands: 0,
+    };
+    let rounds = in_mode(downward, || {
         // Else it need not wait: there, one rounding passes for the other.
         let separate = |x| twin::exp(x, Rounding::Separate);
         for (tier, kernels) in tiers() {
@@ -728,6 +777,18 @@ fn the_probe_waits_for_the_default_mode() {
     let engine = Engine::known_at(Tier::Avx512, &KNOWN);
     assert_eq!(engine.rounding, Engine::at(Tier::Avx512).rounding);
     assert_ne!(KNOWN.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_tier_goes_by_its_name() {
+    let names = Tier::ALL.map(Tier::name);
+    assert_eq!(names, ["portable", "avx2", "avx512"]);
+    for tier in Tier::ALL {
+        assert_eq!(tier_named(tier.name().as_bytes()), tier);
+    }
+    for name in ["", "AVX2", "avx", "avx2 ", "best"] {
+        assert_eq!(tier_named(name.as_bytes()), Tier::Avx512, "{name:?}");
+    }
 }
 
 #[test]

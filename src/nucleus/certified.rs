@@ -34,8 +34,8 @@ use crate::request::{Rejection, Request};
 use crate::trace::{Report, Route};
 use crate::weight;
 
-/// The half of a double's last place, relative: the error of one addition.
-const UNIT: f64 = f64::EPSILON / 2.0;
+/// 2^-53, half a double's last place, relative: the error of one addition.
+const UNIT: f64 = f64::from_bits(0x3ca0_0000_0000_0000);
 
 /// Up to how many tokens are sorted and summed one by one. Not above the
 /// shortest vocabulary that comes here: its error allowance covers those sums.

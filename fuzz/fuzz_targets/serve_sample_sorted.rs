@@ -1,0 +1,11 @@
+#![no_main]
+
+use colibri_sampler_fuzz::cases::Entry;
+use colibri_sampler_fuzz::compare_draws;
+use colibri_sampler_fuzz::input::Input;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    if let Some(input) = Input::decode(bytes) {
+        compare_draws(Entry::ServeSampleSorted, &input);
+    }
+});
