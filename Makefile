@@ -102,7 +102,8 @@ clean: ## away with everything built
 	$(Q)$(CARGO) clean $(QUIET)
 
 # Every step of `make check`, in order; each is a target check-STEP of its own.
-CHECKS = format lint docs build headers tests symbols exits surroundings cpus install consumer linking c valgrind vendor upstream replay
+CHECKS = format lint docs build headers tests symbols exits surroundings cpus memory asan install consumer linking c \
+	valgrind vendor upstream replay
 
 check: ## everything that CI runs
 	+@MAKE="$(MAKE)" scripts/check.sh "$(TARGET_DIR)/check" $(CHECKS)
@@ -137,7 +138,7 @@ check-symbols: all
 	$(Q)$(C_TESTS)/check_symbols.sh "$(LIB_DIR)/libcolibri_sampler.so" include
 
 check-exits: all
-	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
+	$(Q)WITH=c_tests/child.c $(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/exits.c
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/own_rand.c tests/cases/fallback_683.txt
 	$(Q)$(C_TESTS)/check_program.sh "$(LIB_DIR)" include c_tests/api.c
 
@@ -147,6 +148,32 @@ check-surroundings: all ## threads, forks, copies of the library, floating-point
 # The C side for the baseline, whatever CFLAGS say: the emulated CPUs have less than this one.
 check-cpus: all ## CPUs without AVX2, or without AVX-512, emulated; and expf without FMA
 	$(Q)CFLAGS=-O2 scripts/need.sh qemu-x86_64 -- c_tests/check_cpus.sh "$(LIB_DIR)" include
+
+# Every call against the reference, in memory that leaves no room for a mistake. valgrind gets every 37th length.
+CALLS = env WITH='c_tests/calls.c c_tests/child.c c_tests/reference.c' c_tests/check_program.sh "$(LIB_DIR)" include
+
+check-memory: all
+	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/bounds.c
+	$(Q)$(C_TESTS_ENV) COLIBRI_SAMPLER_TIER=portable LINKS=static $(CALLS) c_tests/bounds.c 3
+	$(Q)CFLAGS='-O1 -g' RUNNER='$(VALGRIND)' scripts/need.sh valgrind -- $(CALLS) c_tests/bounds.c 37
+	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/faults.c
+	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/soak.c
+	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/small_stack.c
+	$(Q)$(C_TESTS_ENV) $(CALLS) c_tests/signals.c
+
+# In a folder of its own: other flags would have cargo build everything anew.
+SANITIZED = $(TARGET_DIR)/sanitizers
+
+check-asan:
+	$(Q)c_tests/check_sanitizers.sh "$(SANITIZED)" include
+
+# Not part of `make check`: some minutes. Those of the Rust tests that reach every kernel and every function, under
+# AddressSanitizer. The target is named, or build scripts would get the flag too.
+SANITIZED_TESTS = --lib --test cases --test boundary --test api --test greedy --test differential
+check-sanitizers: check-asan ## AddressSanitizer and UndefinedBehaviorSanitizer: C programs, the library, Rust tests
+	$(Q)scripts/need.sh libclang
+	$(Q)RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test $(QUIET) --target-dir "$(SANITIZED)" \
+		--target $(or $(CARGO_BUILD_TARGET),$(shell rustc -vV | sed -n 's/^host: //p')) $(SANITIZED_TESTS)
 
 check-install: all
 	$(Q)scripts/need.sh g++ cmake pkg-config mandoc -- $(C_TESTS_ENV) c_tests/check_install.sh
@@ -197,4 +224,5 @@ check-html: ## the page of `make replay ARGS='... --html'`, in headless Chromium
 	$(Q)scripts/need.sh libclang
 	$(Q)scripts/check_html.sh $(CARGO) run $(QUIET) --profile test --example replay --
 
-.PHONY: help all install uninstall headers vendor replay campaign fuzz mutants clean check check-exhaustive check-cinstall check-html $(CHECKS:%=check-%)
+.PHONY: help all install uninstall headers vendor replay campaign fuzz mutants clean check check-exhaustive check-cinstall \
+	check-html check-sanitizers $(CHECKS:%=check-%)
