@@ -20,7 +20,7 @@ run() {
     case $1 in
     make*) make --no-print-directory "${1#make }" ;;
     *) "${CARGO:-cargo}" nextest run $1 ;;
-    esac >"$out/log" 2>&1
+    esac >"$out/log" 2>&1 </dev/null
 }
 
 # plant FILE FROM TO: fails unless FROM stands in the file exactly once.
