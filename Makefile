@@ -93,6 +93,10 @@ mutants: ## faults planted all over src/, each to be caught by a test: ARGS='--f
 	$(Q)scripts/need.sh libclang cargo-nextest cargo-mutants
 	$(Q)scripts/mutants.sh "$(TARGET_DIR)/mutants" $(ARGS)
 
+planted: ## the faults of scripts/planted.txt, in what cargo-mutants leaves alone: ONLY=PATTERN for some
+	$(Q)scripts/need.sh libclang cargo-nextest
+	$(Q)scripts/planted.sh "$(TARGET_DIR)/planted" $(if $(ONLY),'$(ONLY)')
+
 # The C side as Colibri compiles its own.
 bench: ## times beside the C code's; ARGS='--quick --csv FILE --markdown ...'
 	$(Q)scripts/need.sh libclang
@@ -224,5 +228,5 @@ check-html: ## the page of `make replay ARGS='... --html'`, in headless Chromium
 	$(Q)scripts/need.sh libclang
 	$(Q)scripts/check_html.sh $(CARGO) run $(QUIET) --profile test --example replay --
 
-.PHONY: help all install uninstall headers vendor replay campaign fuzz mutants clean check check-exhaustive check-cinstall \
+.PHONY: help all install uninstall headers vendor replay campaign fuzz mutants planted clean check check-exhaustive check-cinstall \
 	check-html check-sanitizers $(CHECKS:%=check-%)
