@@ -34,6 +34,9 @@ use crate::request::{Rejection, Request};
 use crate::trace::{Report, Route};
 use crate::weight;
 
+#[cfg(test)]
+mod tests;
+
 /// 2^-53, half a double's last place, relative: the error of one addition.
 const UNIT: f64 = f64::from_bits(0x3ca0_0000_0000_0000);
 
