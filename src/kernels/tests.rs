@@ -160,13 +160,16 @@ fn column_maxima_are_the_columns_maxima() {
 fn a_nan_is_seen_in_every_place() {
     for (tier, kernels) in tiers() {
         for len in 1..=5 {
-            for place in 0..len * Row::LEN {
+            let places = || 0..len * Row::LEN;
+            // Two as well: one must not hide another.
+            for (place, second) in places().flat_map(|a| places().map(move |b| (a, b))) {
                 let mut rows = vec![Row::splat(f32::INFINITY); len];
                 floats_mut(&mut rows)[place] = f32::from_bits(0xff80_0001);
+                floats_mut(&mut rows)[second] = f32::NAN;
                 let mut maxima = [Row::splat(0.0)];
                 assert!(
                     kernels.column_maxima(&rows, len, &mut maxima),
-                    "{tier:?}: place {place} of {len} rows"
+                    "{tier:?}: places {place} and {second} of {len} rows"
                 );
             }
         }
