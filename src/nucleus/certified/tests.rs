@@ -149,6 +149,39 @@ fn the_tail_is_within_its_bounds() {
     }
 }
 
+/// What is too light to be screened is allowed for by the token.
+#[test]
+fn a_tail_of_the_lightest_tokens_is_allowed_for() {
+    let mut logits = vec![-1_000.0; 5_000];
+    logits[77] = 0.0;
+    let request = Request::new(&logits, 1.0, 0.9).expect("logits");
+    let Some(mut sampler) = scanned(&request, 0.5) else {
+        return;
+    };
+    let columns = sampler.maxima.len() * Row::LEN;
+    let rows = sampler.blocks.rows_per_block();
+    let tail = sampler.gather(-103.0).expect("memory");
+    assert!(tail.heaviest > 0.0 && tail.heaviest < 1e-44);
+    let allowed = (columns * rows) as f64 * screen::FAR;
+    assert_eq!(tail.mass.low, 0.0);
+    assert!(tail.mass.high >= allowed && tail.mass.high <= 1.01 * allowed);
+}
+
+/// Blocks without a candidate are not read.
+#[test]
+fn a_block_is_hot_from_its_maximum_on() {
+    let logits = falling(5_000);
+    let request = Request::new(&logits, 1.0, 0.9).expect("logits");
+    let Some(sampler) = scanned(&request, 0.5) else {
+        return;
+    };
+    for block in 0..sampler.blocks.len() {
+        let max = kernels::greatest(&sampler.maxima[block..=block]);
+        assert!(sampler.is_hot(block, max));
+        assert!(!sampler.is_hot(block, max.next_up()));
+    }
+}
+
 /// Bound 5: below 2^30 times the power of two at or below the smallest weight.
 #[test]
 fn exact_sums_are_told_by_their_size() {
