@@ -14,7 +14,7 @@ pub(crate) fn argmax_first(values: &[f32], engine: Engine) -> usize {
     if values.len() <= 1 || values[0].is_nan() {
         return 0;
     }
-    let rows = (values.len() / Row::LEN).div_ceil(BLOCKS).max(1);
+    let rows = rows_per_block(values.len());
     let blocks = Blocks::new(values, rows);
     let mut maxima = [Row::splat(f32::NEG_INFINITY); BLOCKS + 2];
     let maxima = &mut maxima[..blocks.len()];
@@ -34,4 +34,22 @@ pub(crate) fn argmax_first(values: &[f32], engine: Engine) -> usize {
         .nth_between(blocks.block(block), max, max, 0)
         .expect("the block holds its maximum");
     blocks.first_id(block) + index
+}
+
+/// So many that there are `BLOCKS` blocks or fewer.
+fn rows_per_block(len: usize) -> usize {
+    (len / Row::LEN).div_ceil(BLOCKS).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a large vocabulary only a 32nd is read twice.
+    #[test]
+    fn blocks_are_short() {
+        for (len, rows) in [(2, 1), (512, 1), (527, 1), (528, 2), (248_320, 485)] {
+            assert_eq!(rows_per_block(len), rows, "{len}");
+        }
+    }
 }

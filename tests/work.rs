@@ -101,6 +101,19 @@ fn lines(tier: Tier) -> String {
     lines
 }
 
+/// The certified path begins above 512 tokens, where its proof holds.
+#[test]
+fn short_vocabularies_are_sorted() {
+    let mut logits = vec![-1.0_f32; 513];
+    logits[7] = 0.0;
+    for (len, route) in [(512, Route::Exact), (513, Route::Certified)] {
+        let request = Request::new(&logits[..len], 1.0, 0.9).expect("logits");
+        let report = trace::sample(&request, 0.5).expect("memory");
+        let has_twin = Settings::default().twin;
+        assert!(report.route == route || !has_twin, "{len}: {report:?}");
+    }
+}
+
 #[test]
 fn the_work_is_the_recorded_work() {
     // Another expf may also refuse the certified path; other logs and roots make

@@ -532,7 +532,7 @@ impl<'a> Sampler<'a> {
             high: (cutoff.high + f64::from(heaviest)).min(total.high),
         };
         let order_error = self.order_error;
-        let falls_short = |mass: Interval| mass.high * (1.0 + order_error) < cutoff.low;
+        let falls_short = |mass: Interval| falls_short(mass, cutoff, order_error);
 
         let few = self.candidates.len() <= FEW;
         let (kept, end_is_known) = match tail.deep {
@@ -686,6 +686,12 @@ impl<'a> Sampler<'a> {
             .expect("the block holds the candidate");
         (self.blocks.first_id(block) + within) as i32
     }
+}
+
+/// Whether the contract's sum over all tokens of this true `mass` stays below the
+/// cutoff for certain.
+fn falls_short(mass: Interval, cutoff: Interval, order_error: f64) -> bool {
+    mass.high * (1.0 + order_error) < cutoff.low
 }
 
 /// Whether sums of weights of at least `least` are exact in every order: all

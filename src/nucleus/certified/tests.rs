@@ -182,6 +182,21 @@ fn a_block_is_hot_from_its_maximum_on() {
     }
 }
 
+/// Bound 6: with the error of an order to spare.
+#[test]
+fn a_sum_falls_short_by_more_than_its_error() {
+    let mass = Interval {
+        low: 1.0,
+        high: 2.0,
+    };
+    let cutoff = |low| Interval { low, high: 9.0 };
+    let error = 1e-3;
+    assert!(falls_short(mass, cutoff(2.0 * (1.0 + 1.1 * error)), error));
+    assert!(!falls_short(mass, cutoff(2.0 * (1.0 + error)), error));
+    assert!(!falls_short(mass, cutoff(2.0), error));
+    assert!(!falls_short(mass, cutoff(1.5), error));
+}
+
 /// Bound 5: below 2^30 times the power of two at or below the smallest weight.
 #[test]
 fn exact_sums_are_told_by_their_size() {
