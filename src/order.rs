@@ -124,3 +124,24 @@ fn host_qsort(tokens: &mut [SampleProb]) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ways of sorting give the same order, and few weights take no memory.
+    #[test]
+    fn few_weights_are_sorted_in_place() {
+        for (len, takes_memory) in [(1, false), (1_023, false), (1_024, true), (5_000, true)] {
+            let mut weights: Vec<f32> = (0..len)
+                .map(|id| ((id * 7_919) % 104_729) as f32 / 104_729.0)
+                .collect();
+            let mut sorted = weights.clone();
+            sorted.sort_by(|a, b| b.total_cmp(a));
+            let mut scratch = Vec::new();
+            sort_weights(&mut weights, &mut scratch).expect("memory");
+            assert_eq!(weights, sorted);
+            assert_eq!(scratch.capacity() > 0, takes_memory, "{len}");
+        }
+    }
+}
