@@ -257,6 +257,52 @@ fn a_place_among_few_is_certain_or_not() {
     }
 }
 
+/// Bound 7 among many: a target whose bounds begin on the mass above the pivots
+/// may belong to the token that ends there.
+#[test]
+fn a_place_on_the_edge_of_the_pivots_is_not_certain() {
+    let logits = falling(5_000);
+    let request = Request::new(&logits, 1.0, 0.9).expect("logits");
+    let Some(mut sampler) = scanned(&request, 0.5) else {
+        return;
+    };
+    // The pivots are guessed from every fifth weight, and those are equal.
+    let (few, many) = (0.5_f32, 1.0_f32);
+    let weights: Vec<f32> = (0..1_200)
+        .map(|index| {
+            if index % 5 != 0 && index < 750 {
+                many
+            } else {
+                few
+            }
+        })
+        .collect();
+    for chunk in weights.chunks(Row::LEN) {
+        sampler.candidates.reserve(Row::LEN).expect("memory");
+        sampler.candidates.spare()[..chunk.len()].copy_from_slice(chunk);
+        sampler.candidates.grow(chunk.len());
+    }
+    sampler.sum = weights.iter().map(|&weight| f64::from(weight)).sum();
+    assert_eq!(sampler.sum, 600.0 + 300.0);
+    let mut pick = |low: f64, high: f64| {
+        let found = sampler
+            .locate(Interval { low, high }, few, 0.0)
+            .expect("memory");
+        found.expect("reached").pick
+    };
+    let first_of_few = Some(Pick {
+        weight: few,
+        rank: 0,
+    });
+    assert_eq!(pick(600.0_f64.next_up(), 600.25), first_of_few);
+    assert_eq!(pick(600.0, 600.25), None);
+    let last_of_many = Some(Pick {
+        weight: many,
+        rank: 599,
+    });
+    assert_eq!(pick(600.0, 600.0), last_of_many);
+}
+
 /// The same among tokens of one weight.
 #[test]
 fn a_place_in_a_tie_is_certain_or_not() {
