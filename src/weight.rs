@@ -104,3 +104,34 @@ pub(crate) fn reserve<T>(values: &mut Vec<T>, n: usize) -> Result<(), Rejection>
         .try_reserve_exact(n)
         .map_err(|_| Rejection::OutOfMemory)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::Tier;
+    use crate::kernels::exp::Rounding;
+
+    /// The twin and not the host's expf, which takes many times as long: told by
+    /// the one float where the twin that is not the host's gives another weight.
+    #[test]
+    fn a_known_expf_is_computed_by_the_kernels() {
+        let mut engine = Engine::at(Tier::Avx512);
+        if engine.rounding != Some(Rounding::Fused) {
+            return;
+        }
+        let logits = [0.0, f32::from_bits(0xc27c_65d9)];
+        let request = Request::new(&logits, 1.0, 0.9).expect("logits");
+        let weights = |engine| {
+            Weights::of(&request, engine)
+                .expect("memory")
+                .by_id()
+                .to_vec()
+        };
+        let hosts = weights(engine);
+        assert_eq!(hosts[1], exp::host_expf(logits[1]));
+        engine.rounding = Some(Rounding::Separate);
+        assert_ne!(weights(engine)[1], hosts[1]);
+        engine.rounding = None;
+        assert_eq!(weights(engine), hosts);
+    }
+}

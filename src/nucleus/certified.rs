@@ -748,8 +748,7 @@ fn locate_tie(weight: f32, count: usize, before: Interval, target: Interval, err
             .plus(Interval::point((rank + 1) as f64 * weight_f64))
             .within(3.0 * error)
     };
-    // The quotient is off by one at most; the masses decide.
-    let guess = |target: f64, before: f64| ((target - before) / weight_f64) as usize;
+    let guess = |target, before| guess_rank(target, before, weight_f64);
     let first_with = |near: usize, reaches: &dyn Fn(usize) -> bool| {
         let mut rank = near.saturating_sub(2).min(count - 1);
         while rank > 0 && reaches(rank) {
@@ -776,6 +775,12 @@ fn locate_tie(weight: f32, count: usize, before: Interval, target: Interval, err
             rank: first,
         }),
     }
+}
+
+/// The rank of the token of a `weight` in which `target` is reached from `before`
+/// on. The quotient is off by one at most; the masses decide.
+fn guess_rank(target: f64, before: f64, weight: f64) -> usize {
+    ((target - before) / weight) as usize
 }
 
 /// Two weights, the greater first, between which the one probably lies down to

@@ -331,3 +331,13 @@ fn a_place_in_a_tie_is_certain_or_not() {
         }
     }
 }
+
+/// Else each token of a crowd would be asked.
+#[test]
+fn a_rank_is_guessed_at_once() {
+    for rank in [0, 1, 7, 200_000] {
+        let target = 3.0 + 0.25 * (rank as f64 + 0.5);
+        assert_eq!(guess_rank(target, 3.0, 0.25), rank);
+    }
+    assert_eq!(guess_rank(2.0, 3.0, 0.25), 0);
+}
