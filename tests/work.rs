@@ -19,6 +19,9 @@ const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/work.tx
 /// Vocabulary sizes, and vectors of each.
 const SIZES: [(usize, u64); 3] = [(700, 3), (5_003, 2), (40_000, 1)];
 
+/// The one where the last resort is asked, too.
+const EXACT_SIZE: usize = 2_000;
+
 const PARAMETERS: [(f32, f32); 6] = [
     (0.7, 0.9),
     (1.0, 1.0),
@@ -42,11 +45,11 @@ struct Work {
 }
 
 impl Work {
-    fn of(shape: &Shape, vocab_size: usize, seeds: u64, tier: Tier) -> Work {
+    fn of(shape: &Shape, vocab_size: usize, seeds: u64, tier: Tier, certify: bool) -> Work {
         let mut work = Work::default();
         let settings = Settings {
             tier,
-            certify: true,
+            certify,
             twin: true,
         };
         // Blocks begin at multiples of 64 bytes, so the place counts: 20 bytes
@@ -94,9 +97,16 @@ fn lines(tier: Tier) -> String {
     let mut lines = String::new();
     for shape in SHAPES.iter().filter(|shape| shape.kind != Kind::NotFinite) {
         for (vocab_size, seeds) in SIZES {
-            let work = Work::of(shape, vocab_size, seeds, tier);
+            let work = Work::of(shape, vocab_size, seeds, tier, true);
             writeln!(lines, "{} {vocab_size}, {work}", shape.name).expect("a String grows");
         }
+        let work = Work::of(shape, EXACT_SIZE, 1, tier, false);
+        writeln!(
+            lines,
+            "{} {EXACT_SIZE} by the exact path, {work}",
+            shape.name
+        )
+        .expect("it grows");
     }
     lines
 }
