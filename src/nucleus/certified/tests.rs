@@ -44,6 +44,29 @@ fn intervals_widen_and_add() {
     assert_eq!(Interval::ZERO, Interval::point(0.0));
 }
 
+/// A NaN or +inf at either end, in the ragged rows and between.
+#[test]
+fn what_has_no_finite_weights_is_left_to_others() {
+    let mut logits = falling(5_001);
+    for place in [0, 1, 17, 2_500, 4_983, 4_999, 5_000] {
+        let before = logits[place];
+        for value in [f32::NAN, f32::INFINITY] {
+            logits[place] = value;
+            for logits in [&logits[..], &logits[1..]] {
+                let request = Request::new(logits, 1.0, 0.9).expect("logits");
+                let spared = place == 0 && logits.len() == 5_000;
+                let has_twin = engine().rounding.is_some();
+                assert_eq!(
+                    scanned(&request, 0.5).is_some(),
+                    spared && has_twin,
+                    "{place}"
+                );
+            }
+        }
+        logits[place] = before;
+    }
+}
+
 /// Bound 5: V - 1 additions, and 64 roundings of the bounds themselves.
 #[test]
 fn the_error_of_an_order_covers_its_additions() {
