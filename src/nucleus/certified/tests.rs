@@ -44,6 +44,28 @@ fn intervals_widen_and_add() {
     assert_eq!(Interval::ZERO, Interval::point(0.0));
 }
 
+/// Each condition of docs/exactness.md by itself.
+#[test]
+fn what_is_out_of_range_is_left_to_others() {
+    let logits = falling(700);
+    let is_taken = |temperature: f32, uniform: f64| {
+        let request = Request::new(&logits, temperature, 0.9).expect("logits");
+        sample(&request, uniform, engine())
+            .expect("memory")
+            .is_some()
+    };
+    let has_twin = engine().rounding.is_some();
+    for temperature in [1e-18, 1.0, 1e18] {
+        assert_eq!(is_taken(temperature, 0.5), has_twin, "{temperature}");
+    }
+    for temperature in [0.9e-18, 1.1e18, f32::INFINITY, f32::NAN, -1.0] {
+        assert!(!is_taken(temperature, 0.5), "{temperature}");
+    }
+    for uniform in [-1e-9, 1.0 + 1e-9, f64::NAN, -1.0] {
+        assert!(!is_taken(1.0, uniform), "{uniform}");
+    }
+}
+
 /// A NaN or +inf at either end, in the ragged rows and between.
 #[test]
 fn what_has_no_finite_weights_is_left_to_others() {
