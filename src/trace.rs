@@ -124,3 +124,21 @@ pub fn by_buckets(request: &Request<'_>, uniform: f64) -> Result<Report, Rejecti
 pub fn by_full_sort(request: &Request<'_>, uniform: f64) -> Result<Report, Rejection> {
     sample::by_full_sort(request, uniform, Way::of_process())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiers_are_those_of_the_cpu() {
+        let available: Vec<Tier> = Tier::ALL
+            .into_iter()
+            .filter(|tier| tier.is_available())
+            .collect();
+        // Where the twin was refused all of them end at the portable one.
+        if Settings::default().twin {
+            assert_eq!(tiers(), available);
+        }
+        assert_eq!(tiers()[0], Tier::Portable);
+    }
+}

@@ -386,3 +386,25 @@ fn a_rank_is_guessed_at_once() {
     }
     assert_eq!(guess_rank(2.0, 3.0, 0.25), 0);
 }
+
+#[test]
+fn guesses_make_room_for_what_they_expect() {
+    let guess = |pick, end| Guess {
+        pick,
+        end,
+        tokens: std::array::from_fn(|level| 100 * level),
+    };
+    // Two levels below the end, then six more at each try.
+    assert_eq!(
+        [0, 1, 2].map(|attempt| guess(9, 10).level(attempt)),
+        [12, 18, 24]
+    );
+    assert_eq!(guess(94, 94).level(0), Levels::LEN - 1);
+    // A shallow pick first, without the end.
+    assert_eq!(
+        [0, 1, 2].map(|attempt| guess(10, 18).level(attempt)),
+        [12, 20, 26]
+    );
+    // To the lower edge of the level above, and a sixteenth to spare.
+    assert_eq!(guess(10, 10).tokens(0), 1_100 + 68);
+}
