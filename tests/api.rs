@@ -1031,8 +1031,9 @@ fn a_batch_works_in_a_forked_child() {
 #[test]
 fn rejections_are_told_apart_in_rust() {
     assert_eq!(Sampler::new(plain(-1.0, 1.0)), Err(Rejection::Temperature));
+    let params = plain(0.7, 0.5);
+    assert_eq!(Sampler::new(params).unwrap().params(), &params);
     let sampler = Sampler::new(Params::default()).unwrap();
-    assert_eq!(sampler.params(), &Params::default());
     let mut small = Workspace::new(2).unwrap();
     let needed = colibri_workspace_size(400);
     assert_eq!(
