@@ -686,6 +686,22 @@ fn the_probe_refuses_a_wrong_bit() {
     }
 }
 
+/// The scalar twin alone being right is not enough.
+#[test]
+fn the_probe_asks_the_kernels_too() {
+    fn wrong_in_one_lane(rows: &mut [Row], scale: Scale, rounding: Rounding) -> f64 {
+        let sum = PORTABLE.weigh(rows, scale, rounding);
+        let last = &mut rows[0].0[Row::LEN - 1];
+        *last = last.next_up();
+        sum
+    }
+    let wrong = Kernels {
+        weigh: wrong_in_one_lane,
+        ..PORTABLE
+    };
+    assert_eq!(probe::rounding(exp::host_expf, &wrong), None);
+}
+
 #[test]
 fn the_probe_tells_hosts_apart() {
     fn separate(x: f32) -> f32 {
