@@ -327,7 +327,7 @@ fn exact_token(
 ) -> Result<i32, Rejection> {
     let vocab_size = draw.request.logits().len();
     in_memory(memory, vocab_size, |memory| {
-        if draw.top_k < vocab_size && vocab_size > sample::SHORT {
+        if leaves_few(draw.top_k, vocab_size) {
             let parts = workspace::parts(memory, vocab_size)?;
             if let Some(head) = top::head(draw, parts, engine)? {
                 let nucleus = filtered::from_head(draw, head.tokens, head.total);
@@ -339,6 +339,11 @@ fn exact_token(
         let (nucleus, _) = filtered::nucleus(draw, weighed.weights, total, weighed.tokens);
         Ok(draw::pick(&nucleus, draw.uniform))
     })
+}
+
+/// Whether a selection of the `top_k` heaviest pays.
+fn leaves_few(top_k: usize, vocab_size: usize) -> bool {
+    top_k < vocab_size && vocab_size > sample::SHORT
 }
 
 /// The token of `draw`, and what it was drawn from.
@@ -459,5 +464,17 @@ impl Scale {
     /// of it where it is small.
     fn log_weight(self, logit: f32) -> f64 {
         (f64::from(logit) - f64::from(self.max_logit)) / f64::from(self.temperature)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_is_for_large_vocabularies_that_are_filtered() {
+        assert!(leaves_few(1, 513) && leaves_few(512, 513));
+        assert!(!leaves_few(513, 513));
+        assert!(!leaves_few(1, 512));
     }
 }
