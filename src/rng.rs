@@ -69,3 +69,18 @@ impl From<Pcg64> for Rng {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_bit_of_a_generator_is_lost() {
+        let mut generator = Pcg64::new(1, 5 << 64 | 3);
+        let mut copy = Rng::from(generator.clone());
+        assert_eq!((copy.stream_high, copy.stream_low), (5, 3));
+        for _ in 0..10 {
+            assert_eq!(copy.next_u64(), generator.next_u64());
+        }
+    }
+}

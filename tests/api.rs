@@ -15,12 +15,12 @@ use colibri_sampler::ffi::{
     colibri_sample, colibri_sample_batch, colibri_sampler_version, colibri_strerror,
     colibri_top_logprobs, colibri_workspace_size,
 };
-use colibri_sampler::oracle::{LIBRARY, REFERENCE, reference_filtered};
+use colibri_sampler::oracle::{LIBRARY, REFERENCE, reference_filtered, reference_trace};
 use colibri_sampler::{
     BatchRow, Info, Params, Path, Rejection, Rng, Sampler, Workspace, sample_batch, top_logprobs,
 };
 use common::rand::{RAND_MAX, scripted};
-use common::shapes::{Kind, SHAPES};
+use common::shapes::{self, Kind, SHAPES};
 
 /// Counts the allocations of each thread, and refuses all from some number on.
 struct Counting;
@@ -326,7 +326,7 @@ fn every_status_has_a_text_of_its_own() {
     };
     let known: Vec<&str> = (0..=Status::BadRows as i32).map(text).collect();
     for (status, line) in known.iter().enumerate() {
-        assert!(!line.is_empty() && !line.ends_with('.'));
+        assert!(!line.is_empty() && !line.ends_with('.') && *line != "unknown status");
         assert!(!known[..status].contains(line), "{line}");
     }
     for unknown in [-1, 14, i32::MIN, i32::MAX] {
@@ -1026,6 +1026,40 @@ fn a_batch_works_in_a_forked_child() {
         libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 40,
         "{status:#x}"
     );
+}
+
+/// Without filters a record tells the buckets' own figures.
+#[test]
+fn a_record_tells_what_was_sorted() {
+    let mut fell_back = 0;
+    for name in [
+        "gumbel",
+        "normal",
+        "ties",
+        "tail",
+        "near-fallback",
+        "half-masked",
+    ] {
+        for (temperature, top_p) in [(0.7, 0.9), (1.0, 0.5), (2.0, 0.999)] {
+            let logits = shapes::find(name).unwrap().logits(3, 3_000);
+            let sampler = Sampler::new(plain(temperature, top_p)).unwrap();
+            let info = sampler.sample_with_info(&logits, 0.5).unwrap().info;
+            let reference = || reference_trace(&logits, temperature, top_p).1;
+            let (theirs, _) = scripted(RAND_MAX / 2, reference);
+            let what = format!("{name}, {temperature}, {top_p}: {info:?}");
+            assert_eq!((info.path, theirs.fell_back), (Path::Buckets, 0), "{what}");
+            assert_eq!(info.candidates, theirs.candidates as usize, "{what}");
+            assert_eq!(info.nucleus, theirs.nucleus as usize, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_workspace_has_room_for_rows_and_tokens() {
+    // 63 to begin at a cache line, 64 for each row of 16, 8 for each token.
+    for (vocab_size, bytes) in [(1, 135), (16, 255), (17, 327), (248_320, 2_979_903)] {
+        assert_eq!(colibri_workspace_size(vocab_size), bytes, "{vocab_size}");
+    }
 }
 
 #[test]
