@@ -85,3 +85,23 @@ pub(crate) fn for_each_row(rows: usize, threads: usize, work: &(dyn Fn(usize, us
     shared.run();
     drop(started);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// Two rows that wait for each other need two threads.
+    #[test]
+    fn rows_are_shared_among_threads() {
+        let arrived = AtomicUsize::new(0);
+        let end = Instant::now() + Duration::from_secs(60);
+        for_each_row(2, 2, &|_, _| {
+            arrived.fetch_add(1, Ordering::SeqCst);
+            while arrived.load(Ordering::SeqCst) < 2 {
+                assert!(Instant::now() < end, "one thread does it all");
+                std::thread::yield_now();
+            }
+        });
+    }
+}

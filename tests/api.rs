@@ -1028,6 +1028,15 @@ fn a_batch_works_in_a_forked_child() {
     );
 }
 
+#[test]
+fn the_best_can_be_all_of_them() {
+    let (mut ids, mut logprobs) = ([0; 4], [0.0; 4]);
+    top_logprobs(&[1.0, 3.0, 2.0, 2.0], 1.0, &mut ids, &mut logprobs).unwrap();
+    assert_eq!(ids, [1, 2, 3, 0]);
+    let sum: f64 = logprobs.iter().map(|logprob| logprob.exp()).sum();
+    assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+}
+
 /// Without filters a record tells the buckets' own figures.
 #[test]
 fn a_record_tells_what_was_sorted() {

@@ -10,9 +10,10 @@ use std::fmt::{self, Write};
 use std::{env, fs};
 
 use colibri_sampler::Request;
+use colibri_sampler::oracle::Prepared;
 use colibri_sampler::trace::{self, Route, Settings, Tier};
 use common::host::{self, Function};
-use common::shapes::{Kind, SHAPES, Shape};
+use common::shapes::{Kind, SHAPES, Shape, find};
 
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/work.txt");
 
@@ -121,6 +122,29 @@ fn short_vocabularies_are_sorted() {
         let report = trace::sample(&request, 0.5).expect("memory");
         let has_twin = Settings::default().twin;
         assert!(report.route == route || !has_twin, "{len}: {report:?}");
+    }
+}
+
+/// Of the last resort: the certified path does not count it.
+#[test]
+fn the_nucleus_is_the_references() {
+    let settings = Settings {
+        certify: false,
+        ..Settings::default()
+    };
+    for name in ["gumbel", "normal", "ties", "flat", "spike"] {
+        let logits = find(name).expect("a shape").logits(1, 900);
+        for (temperature, top_p) in PARAMETERS {
+            let request = Request::new(&logits, temperature, top_p).expect("logits");
+            let report = trace::sample_with(&request, 0.5, settings).expect("memory");
+            let reference = Prepared::new(&logits, temperature, top_p);
+            assert_eq!(report.route, Route::Exact);
+            assert_eq!(
+                report.nucleus,
+                reference.nucleus(),
+                "{name}, {temperature}, {top_p}"
+            );
+        }
     }
 }
 

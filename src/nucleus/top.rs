@@ -137,3 +137,33 @@ fn write(
     // SAFETY: the first `len` were written.
     (unsafe { written.assume_init_mut() }, rest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::Tier;
+    use crate::request::Params;
+    use crate::workspace;
+
+    /// It answers for a small `top_k` and leaves a large one to the sort.
+    #[test]
+    fn a_small_top_k_is_selected() {
+        let engine = Engine::at(Tier::Portable);
+        let vocab_size = 20_000;
+        let logits: Vec<f32> = (0..vocab_size)
+            .map(|id| (id * 7_919 % 20_011) as f32)
+            .collect();
+        let mut memory = vec![MaybeUninit::uninit(); workspace::bytes(vocab_size)];
+        for (top_k, is_selected) in [(5, true), (vocab_size as i32 - 1, false)] {
+            let params = Params {
+                top_k,
+                ..Params::default()
+            };
+            let draw = DrawRequest::new(&logits, &params, 0.5).expect("accepted");
+            let parts = workspace::parts(&mut memory, vocab_size).expect("large enough");
+            let found = head(&draw, parts, engine).expect("accepted");
+            let has_twin = engine.rounding.is_some();
+            assert_eq!(found.is_some(), is_selected && has_twin, "{top_k}");
+        }
+    }
+}
