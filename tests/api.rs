@@ -1034,7 +1034,7 @@ fn the_best_can_be_all_of_them() {
     top_logprobs(&[1.0, 3.0, 2.0, 2.0], 1.0, &mut ids, &mut logprobs).unwrap();
     assert_eq!(ids, [1, 2, 3, 0]);
     let sum: f64 = logprobs.iter().map(|logprob| logprob.exp()).sum();
-    assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+    assert!((sum - 1.0).abs() < 1e-6, "{sum}");
 }
 
 /// Without filters a record tells the buckets' own figures.
