@@ -1040,7 +1040,6 @@ fn the_best_can_be_all_of_them() {
 /// Without filters a record tells the buckets' own figures.
 #[test]
 fn a_record_tells_what_was_sorted() {
-    let mut fell_back = 0;
     for name in [
         "gumbel",
         "normal",
