@@ -1065,7 +1065,10 @@ fn a_record_tells_what_was_sorted() {
 #[test]
 fn a_workspace_has_room_for_rows_and_tokens() {
     // 63 to begin at a cache line, 64 for each row of 16, 8 for each token.
-    for (vocab_size, bytes) in [(1, 135), (16, 255), (17, 327), (248_320, 2_979_903)] {
+    // None for a vocabulary that no call accepts.
+    let refused = [(0, 0), (i32::MAX as usize + 1, 0)];
+    let sizes = [(1, 135), (16, 255), (17, 327), (248_320, 2_979_903)];
+    for (vocab_size, bytes) in refused.into_iter().chain(sizes) {
         assert_eq!(colibri_workspace_size(vocab_size), bytes, "{vocab_size}");
     }
 }
