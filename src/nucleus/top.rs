@@ -145,6 +145,22 @@ mod tests {
     use crate::request::Params;
     use crate::workspace;
 
+    /// Only just below, so that few tokens are weighed.
+    #[test]
+    fn a_logit_that_weighs_less_is_close() {
+        let scale = Scale {
+            max_logit: 20.0,
+            temperature: 1.0,
+        };
+        for logit in [20.0, 19.5, 3.0, 1e-3, -40.0] {
+            let bound = weight::weight(logit, scale);
+            let lowest = below(bound, logit, scale).expect("a weight above 0");
+            assert!(weight::weight(lowest, scale) < bound, "{logit}");
+            assert!(logit - lowest <= 1e-5, "{logit}: {lowest}");
+        }
+        assert_eq!(below(0.0, -200.0, scale), None);
+    }
+
     /// It answers for a small `top_k` and leaves a large one to the sort.
     #[test]
     fn a_small_top_k_is_selected() {
