@@ -226,18 +226,13 @@ fn time_by_vocab(path: &Path, measurements: &[Measurement]) -> Result<(), Box<dy
 
 /// A panel per setting, a group of bars per shape, a bar per tier.
 fn ratio_by_shape(path: &Path, measurements: &[Measurement]) -> Result<(), Box<dyn Error>> {
-    const SHAPES: [&str; 10] = [
-        "spike",
-        "plateau",
-        "gumbel",
-        "normal-raised",
-        "half-masked",
-        "normal",
-        "tail",
-        "bf16",
-        "int8",
-        "flat",
-    ];
+    // In the order of the file, which is the bench's.
+    let mut shapes: Vec<&str> = Vec::new();
+    for line in measurements {
+        if !shapes.contains(&line.shape.as_str()) {
+            shapes.push(&line.shape);
+        }
+    }
     let settings = [(0.7_f32, 0.9_f32), (1.0, 0.95), (1.0, 1.0)];
     // Qwen3.6's, or the largest that was measured.
     let sizes = || measurements.iter().map(|line| line.vocab);
@@ -271,7 +266,7 @@ fn ratio_by_shape(path: &Path, measurements: &[Measurement]) -> Result<(), Box<d
                     .iter()
                     .filter_map(move |tier| ratio(shape, setting, tier.0))
             };
-            SHAPES.into_iter().flat_map(of_shape)
+            shapes.iter().copied().flat_map(of_shape)
         };
         let highest = bars().fold(1.0, f64::max);
         let mut chart = ChartBuilder::on(area)
@@ -282,7 +277,7 @@ fn ratio_by_shape(path: &Path, measurements: &[Measurement]) -> Result<(), Box<d
             )
             .x_label_area_size(26)
             .y_label_area_size(50)
-            .build_cartesian_2d(0.0..SHAPES.len() as f64, (1.0..highest * 1.9).log_scale())?;
+            .build_cartesian_2d(0.0..shapes.len() as f64, (1.0..highest * 1.9).log_scale())?;
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -295,7 +290,7 @@ fn ratio_by_shape(path: &Path, measurements: &[Measurement]) -> Result<(), Box<d
             .y_label_formatter(&|ratio| format!("{ratio:.0}x"))
             .draw()?;
         let width = 0.8 / tiers.len() as f64;
-        for (position, shape) in SHAPES.into_iter().enumerate() {
+        for (position, shape) in shapes.iter().copied().enumerate() {
             let left = position as f64 + 0.1;
             for (number, (subject, _, colour)) in tiers.iter().enumerate() {
                 let Some(ratio) = ratio(shape, setting, subject) else {
